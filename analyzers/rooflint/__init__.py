@@ -1,0 +1,84 @@
+"""The front door: everything that a terminal, an editor server or a script asks of rooflint.
+
+Readers, runners and rules are imported inside the functions, so that `check` pays for nothing
+else: no torch, no pandas, no LSP.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+    from threading import Event
+
+    from rooflint.config import Config
+    from rooflint.model import Finding, LineReport, Recording, Report
+    from rooflint.runs.request import ProfileRequest, Progress
+    from rooflint.source import SourceFile
+
+__version__ = "0.1.0"
+
+
+def open_source(path: str, text: str, previous: SourceFile | None = None) -> SourceFile:
+    """Parse a file block by block; unchanged blocks of `previous` are reused."""
+    from rooflint.source import SourceFile
+
+    return SourceFile.parse(path, text, previous)
+
+
+def check(file: SourceFile, config: Config | None = None) -> tuple[Finding, ...]:
+    """All findings of one file, in order of their place. Runs and imports nothing of the user's."""
+    from rooflint.rules import check_file
+
+    return check_file(file, config)
+
+
+def profile(
+    request: ProfileRequest, tell: Callable[[Progress], None], cancelled: Event
+) -> Path:
+    """Run a script under the profilers; the folder of the recording.
+
+    What was recorded before a cancel, an exception or an exit is kept.
+    Raises `ProfileError` if nothing was.
+    """
+    from rooflint.runs import run
+
+    return run(request, tell, cancelled)
+
+
+def read_recording(path: str | Path) -> Recording:
+    """A recording folder of ours, or any torch.profiler trace, ncu report or ncu CSV.
+
+    Raises `ProfileError`.
+    """
+    from rooflint.profiles import read
+
+    return read(path)
+
+
+def latest_recording(root: str | Path) -> Path | None:
+    """The newest recording folder that was made in `root`."""
+    from rooflint.profiles.folder import latest
+
+    return latest(root)
+
+
+def judge(recording: Recording, findings: Iterable[Finding] = ()) -> Report:
+    """Join findings, costs and verdicts by line."""
+    from rooflint.report import make_report
+
+    return make_report(recording, findings)
+
+
+def follow_edits(
+    report: Report, texts: Mapping[str, str]
+) -> dict[str, dict[int, LineReport]]:
+    """The report's lines by path and line as the files stand now; changed lines are `stale`.
+
+    `texts` are the current texts of the files to ask about, by path.
+    """
+    from rooflint.remap import follow
+
+    return follow(report, texts)

@@ -1,0 +1,1 @@
+"""Where each value lives, which loops run it, which helpers hide a wait."""

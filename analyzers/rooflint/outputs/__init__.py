@@ -1,0 +1,1 @@
+"""A report as a person or a program reads it; one file per format."""

@@ -1,0 +1,1 @@
+"""Recordings in, costs out; one file per format."""

@@ -1,0 +1,1 @@
+"""What is worth a squiggle; one file per rule."""

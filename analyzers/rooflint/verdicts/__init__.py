@@ -1,0 +1,1 @@
+"""What limits a line, and what to do; one file per verdict."""

@@ -1,0 +1,1 @@
+"""Runs inside the user's Python: starts the script, opens the window, marks lines, writes a recording."""
