@@ -1,0 +1,1 @@
+"""Settings from pyproject.toml and the editor, and suppressions in the source."""

@@ -1,0 +1,1 @@
+"""Carries a report's lines through edits of the files."""

@@ -1,0 +1,1 @@
+"""Joins findings, costs and verdicts by line."""

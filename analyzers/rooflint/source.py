@@ -1,0 +1,1 @@
+"""A source file as a list of blocks, each parsed alone."""
