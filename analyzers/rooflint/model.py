@@ -273,6 +273,8 @@ class Recording:
     """SHA-256 of each of the user's files as it was run, by path."""
     made_at: str | None = None
     """When, as ISO 8601."""
+    exit_code: int | None = None
+    """How the script ended; `None`: not known (a trace made elsewhere)."""
     notes: tuple[str, ...] = ()
     """What is missing or was given up, a sentence each."""
 
