@@ -35,9 +35,7 @@ def check(file: SourceFile, config: Config | None = None) -> tuple[Finding, ...]
     return check_file(file, config)
 
 
-def profile(
-    request: ProfileRequest, tell: Callable[[Progress], None], cancelled: Event
-) -> Path:
+def profile(request: ProfileRequest, tell: Callable[[Progress], None], cancelled: Event) -> Path:
     """Run a script under the profilers; the folder of the recording.
 
     What was recorded before a cancel, an exception or an exit is kept.
@@ -72,9 +70,7 @@ def judge(recording: Recording, findings: Iterable[Finding] = ()) -> Report:
     return make_report(recording, findings)
 
 
-def follow_edits(
-    report: Report, texts: Mapping[str, str]
-) -> dict[str, dict[int, LineReport]]:
+def follow_edits(report: Report, texts: Mapping[str, str]) -> dict[str, dict[int, LineReport]]:
     """The report's lines by path and line as the files stand now; changed lines are `stale`.
 
     `texts` are the current texts of the files to ask about, by path.

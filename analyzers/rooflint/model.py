@@ -187,7 +187,7 @@ class Counters:
 
 @dataclass(frozen=True, slots=True)
 class KernelCost:
-    """One kernel at one launch shape on one line (`None`: no line known). Totals over the window."""
+    """One kernel at one launch shape on one line (`None`: not known). Totals over the window."""
 
     name: str
     path: str | None

@@ -1,1 +1,1 @@
-"""Runs inside the user's Python: starts the script, opens the window, marks lines, writes a recording."""
+"""Runs inside the user's Python: starts the script, marks lines, writes a recording."""

@@ -1,0 +1,60 @@
+"""Numbers as a reader wants them: three significant digits, and the unit that fits."""
+
+from __future__ import annotations
+
+DASH = "–"
+"""Stands where a number is not known."""
+
+
+def show_number(number: float) -> str:
+    """Three significant digits, never an exponent: `0.0512`, `41.2`, `1,240`."""
+    if abs(number) >= 999.5:
+        return f"{round(number):,}"
+    text = f"{number:.3g}"
+    return f"{number:.6f}".rstrip("0").rstrip(".") if "e" in text else text
+
+
+def show_us(us: float) -> str:
+    """A time: `51.2 µs`, `10.5 ms`, `1.2 s`."""
+    return _scaled(us, (("ns", 1e-3), ("µs", 1.0), ("ms", 1e3), ("s", 1e6)))
+
+
+def show_bytes(count: float) -> str:
+    """A size: `512 B`, `71 MB`."""
+    return _scaled(count, (("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12)))
+
+
+def show_flop(count: float) -> str:
+    """Floating-point operations: `64 MFLOP`, `2.1 GFLOP`."""
+    return _scaled(count, tuple((f"{prefix}FLOP", scale) for prefix, scale in _PREFIXES))
+
+
+def show_flop_rate(per_s: float) -> str:
+    """A rate of operations: `34 TFLOP/s`."""
+    return f"{show_flop(per_s)}/s"
+
+
+def show_byte_rate(per_s: float) -> str:
+    """A rate of bytes: `4.8 TB/s`."""
+    return f"{show_bytes(per_s)}/s"
+
+
+def show_share(ratio: float) -> str:
+    """A share of a whole: `12 %`, `0.5 %`, `under 0.1 %`."""
+    percent = 100 * ratio
+    if 0 < percent < 0.1:
+        return "under 0.1 %"
+    return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.2g} %"
+
+
+_PREFIXES = (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12), ("P", 1e15))
+
+
+def _scaled(value: float, units: tuple[tuple[str, float], ...]) -> str:
+    """The value in the largest unit that leaves at least 1 (999.7 µs would round to 1,000)."""
+    name, scale = units[0]
+    for bigger_name, bigger_scale in units[1:]:
+        if abs(value) < 0.9995 * bigger_scale:
+            break
+        name, scale = bigger_name, bigger_scale
+    return f"{show_number(value / scale)} {name}"
