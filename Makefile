@@ -1,0 +1,41 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+
+.PHONY: demo test lint typescript editor clean
+
+# Check the examples, then profile one on whatever hardware is here.
+demo:
+	@.ci/venv demo
+	@echo; echo '$$ rooflint check examples/'
+	@.venv/bin/rooflint check examples/ || [ $$? -eq 1 ]
+	@echo; echo '$$ rooflint profile examples/train.py'
+	@.venv/bin/rooflint profile examples/train.py
+
+# All tests, the editor's among them; what they need is installed and kept between runs.
+test: lint typescript editor
+	.venv/bin/pytest
+
+lint:
+	@.ci/venv dev
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/pyright
+	.venv/bin/lint-imports
+
+node_modules/.ready: package-lock.json
+	@command -v npm > /dev/null || { echo 'rooflint: npm was not found: install Node.js 20 or newer and run make again.' >&2; exit 1; }
+	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20)' || { echo 'rooflint: Node.js 20 or newer is needed: install it and run make again.' >&2; exit 1; }
+	npm ci
+	@touch $@
+
+typescript: node_modules/.ready
+	npm run --silent lint
+	npm run --silent typecheck
+	npm run --silent test:unit
+
+editor: node_modules/.ready
+	@.ci/venv dev
+	tests/editor/setup.sh
+	npm run --silent package
+
+clean:
+	rm -rf .venv .cache node_modules dist bundled *.vsix
