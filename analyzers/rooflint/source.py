@@ -1,1 +1,267 @@
-"""A source file as a list of blocks, each parsed alone."""
+"""A source file as a list of blocks, each parsed alone.
+
+A block is a top-level statement: a function, a class, an assignment. Its tree counts lines
+from the block's own start, so that it survives edits elsewhere in the file untouched. A block
+that does not parse loses only its broken lines, or keeps its last good tree.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from dataclasses import dataclass, field
+
+from rooflint.model import SourceSpan
+
+_HEADER = re.compile(
+    r"\s*(?:async\s+)?(?:def|class|if|elif|else|for|while|with|try|except|finally|match|case)\b"
+)
+_CONTINUES = re.compile(r"(?:elif|else|except|finally)\b|[)\]}#\s]")
+_MOST_REPAIRS = 12
+_MOST_MERGES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class SyntaxProblem:
+    """Where and why a file is not Python."""
+
+    span: SourceSpan
+    message: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Some lines of a file and their tree. Line 1 of the tree is line `first_line` of the file."""
+
+    text: str
+    first_line: int
+    body: tuple[ast.stmt, ...]
+    lines: tuple[str, ...]
+    problem: tuple[int, int, str] | None = None
+    """Line and column within the block, and the parser's message, if the text did not parse."""
+
+    def moved_to(self, first_line: int) -> Block:
+        if first_line == self.first_line:
+            return self
+        return Block(self.text, first_line, self.body, self.lines, self.problem)
+
+    def character(self, line: int, byte_column: int) -> int:
+        """The column in characters of a column in UTF-8 bytes, as `ast` counts them."""
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        if text.isascii():
+            return byte_column
+        return len(text.encode("utf-8", "surrogatepass")[:byte_column].decode("utf-8", "ignore"))
+
+    def segment(self, node: ast.expr | ast.stmt) -> str:
+        """The source text of a node."""
+        first, last = node.lineno, node.end_lineno or node.lineno
+        start = self.character(first, node.col_offset)
+        end = self.character(last, node.end_col_offset or 0)
+        if first == last:
+            return self.lines[first - 1][start:end]
+        middle = self.lines[first : last - 1]
+        return "\n".join([self.lines[first - 1][start:], *middle, self.lines[last - 1][:end]])
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file's text and its blocks, in order."""
+
+    path: str
+    text: str
+    lines: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    syntax_error: SyntaxProblem | None = None
+    has_byte_order_mark: bool = field(default=False)
+
+    @staticmethod
+    def parse(path: str, text: str, previous: SourceFile | None = None) -> SourceFile:
+        """Parse a file block by block. Never raises: see `syntax_error`."""
+        marked = text.startswith("\ufeff")
+        # CRLF and lone CR end lines for Python and for editors; form feeds do not.
+        plain = text[1:] if marked else text
+        lines = tuple(re.split(r"\r\n|\r|\n", plain))
+        if previous is not None and previous.path == path and previous.blocks:
+            blocks = _after_edit(previous, lines)
+        else:
+            blocks = _all_blocks(lines)
+        file = SourceFile(path, text, lines, blocks, None, marked)
+        problem = next(((b, b.problem) for b in blocks if b.problem is not None), None)
+        if problem is None:
+            return file
+        block, (line, column, message) = problem
+        at = block.first_line + line - 1
+        shift = 1 if marked and at == 1 else 0
+        span = SourceSpan(path, at, column + shift, at, column + shift + 1)
+        return SourceFile(path, text, lines, blocks, SyntaxProblem(span, message), marked)
+
+    def span(self, block: Block, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> SourceSpan:
+        """Where a node of a block stands in the file."""
+        last = node.end_lineno or node.lineno
+        start = block.character(node.lineno, node.col_offset)
+        end = block.character(last, node.end_col_offset or 0)
+        return self.span_of_lines(block, node.lineno, start, last, end)
+
+    def span_of_lines(
+        self, block: Block, line: int, column: int, end_line: int, end_column: int
+    ) -> SourceSpan:
+        """The same for lines of the block and columns in characters."""
+        first, last = block.first_line + line - 1, block.first_line + end_line - 1
+        if self.has_byte_order_mark:
+            column += first == 1
+            end_column += last == 1
+        return SourceSpan(self.path, first, column, last, end_column)
+
+
+def _all_blocks(lines: tuple[str, ...]) -> tuple[Block, ...]:
+    tree = _tree("\n".join(lines))
+    if isinstance(tree, ast.Module):
+        return _blocks_of(lines, tree)
+    return _blocks_by_indent(lines, 1)
+
+
+def _blocks_of(lines: tuple[str, ...], tree: ast.Module) -> tuple[Block, ...]:
+    """One block for each run of statements that share no line with the next."""
+    blocks: list[Block] = []
+    group: list[ast.stmt] = []
+    start = end = 0
+    for statement in tree.body:
+        first = _first_line(statement)
+        if group and first > end:
+            blocks.append(_block_from(lines, start, end, group))
+            group = []
+        if not group:
+            start = first
+        group.append(statement)
+        end = statement.end_lineno or statement.lineno
+    if group:
+        blocks.append(_block_from(lines, start, end, group))
+    return tuple(blocks)
+
+
+def _block_from(lines: tuple[str, ...], start: int, end: int, body: list[ast.stmt]) -> Block:
+    if start > 1:
+        for statement in body:
+            ast.increment_lineno(statement, 1 - start)
+    own = lines[start - 1 : end]
+    return Block("\n".join(own), start, tuple(body), own)
+
+
+def _first_line(statement: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(d.lineno for d in decorators)])
+
+
+def _blocks_by_indent(lines: tuple[str, ...], first_line: int) -> tuple[Block, ...]:
+    """Blocks of a text that does not parse as a whole: split where a line starts at column 0."""
+    starts = [
+        i
+        for i, line in enumerate(lines)
+        if line and not _CONTINUES.match(line) and not (i and lines[i - 1].startswith("@"))
+    ]
+    blocks: list[Block] = []
+    at = 0
+    while at < len(starts):
+        start = starts[at]
+        step, block = 1, None
+        # Text at column 0 within a string or brackets belongs to what came before it.
+        for count in range(1, min(_MOST_MERGES, len(starts) - at) + 1):
+            end = starts[at + count] if at + count < len(starts) else len(lines)
+            piece = lines[start:end]
+            tree = _tree("\n".join(piece))
+            if isinstance(tree, ast.Module):
+                step = count
+                block = Block("\n".join(piece), first_line + start, tuple(tree.body), piece)
+                break
+            if count == 1 and not _is_open(tree):
+                break
+        if block is None:
+            end = starts[at + 1] if at + 1 < len(starts) else len(lines)
+            block = _repaired(lines[start:end], first_line + start, None)
+        blocks.append(block)
+        at += step
+    return tuple(blocks)
+
+
+def _is_open(error: SyntaxError) -> bool:
+    """Whether more text could still make it right."""
+    message = error.msg or ""
+    return "never closed" in message or "unterminated triple" in message or "EOF" in message
+
+
+def _repaired(lines: tuple[str, ...], first_line: int, previous: Block | None) -> Block:
+    """The block without its broken lines, or with its last good tree."""
+    text = "\n".join(lines)
+    work = list(lines)
+    problem: tuple[int, int, str] | None = None
+    seen: set[int] = set()
+    for _ in range(_MOST_REPAIRS):
+        tree = _tree("\n".join(work))
+        if isinstance(tree, ast.Module):
+            return Block(text, first_line, tuple(tree.body), lines, problem)
+        line = min(max(tree.lineno or 1, 1), len(work))
+        if problem is None:
+            problem = (line, max((tree.offset or 1) - 1, 0), tree.msg or "invalid syntax")
+        while line > 1 and (line in seen or not work[line - 1].strip()):
+            line -= 1
+        if line in seen:
+            break
+        seen.add(line)
+        broken = work[line - 1]
+        indent = broken[: len(broken) - len(broken.lstrip())]
+        deeper = next((x for x in work[line:] if x.strip()), "")
+        opens = len(deeper) - len(deeper.lstrip()) > len(indent)
+        work[line - 1] = indent + ("if 1:" if opens and _HEADER.match(broken) else "pass")
+    body = previous.body if previous is not None else ()
+    if previous is not None:
+        lines = previous.lines
+    return Block(text, first_line, body, lines, problem or (1, 0, "invalid syntax"))
+
+
+def _tree(text: str) -> ast.Module | SyntaxError:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except SyntaxError as error:
+        return error
+    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+        # Null bytes, lone surrogates, absurd nesting.
+        return SyntaxError(str(error) or type(error).__name__, (None, 1, 1, None))
+
+
+def _after_edit(previous: SourceFile, lines: tuple[str, ...]) -> tuple[Block, ...]:
+    """Blocks of an edited file: those that the edit did not touch are taken over."""
+    old = previous.lines
+    if old == lines:
+        return previous.blocks
+    same_before, most = 0, min(len(old), len(lines))
+    while same_before < most and old[same_before] == lines[same_before]:
+        same_before += 1
+    same_after = 0
+    while same_after < most - same_before and old[-1 - same_after] == lines[-1 - same_after]:
+        same_after += 1
+    moved_by = len(lines) - len(old)
+    # A block is kept if it and the line after it (`else:` could appear there) are unchanged.
+    before = [b for b in previous.blocks if b.first_line + len(b.lines) <= same_before]
+    after = [b for b in previous.blocks if b.first_line > len(old) - same_after + 1]
+    if any(b.problem for b in (*before, *after)):
+        return _all_blocks(lines)
+    start = before[-1].first_line + len(before[-1].lines) if before else 1
+    end = after[0].first_line + moved_by - 1 if after else len(lines)
+    between = lines[start - 1 : end]
+    tree = _tree("\n".join(between))
+    if isinstance(tree, ast.Module):
+        changed = tuple(b.moved_to(b.first_line + start - 1) for b in _blocks_of(between, tree))
+    elif _is_open(tree) and after:
+        return _all_blocks(lines)
+    else:
+        touched = [b for b in previous.blocks if b not in before and b not in after]
+        changed = _blocks_by_indent(between, start)
+        if len(touched) == len(changed):
+            changed = tuple(
+                _repaired(new.lines, new.first_line, was) if new.problem and not new.body else new
+                for new, was in zip(changed, touched, strict=True)
+            )
+    return (*before, *changed, *(b.moved_to(b.first_line + moved_by) for b in after))

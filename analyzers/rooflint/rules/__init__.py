@@ -1,1 +1,41 @@
 """What is worth a squiggle; one file per rule."""
+
+from __future__ import annotations
+
+from rooflint.config import Config, suppressed_rules
+from rooflint.flow import DeviceFlow
+from rooflint.model import Finding
+from rooflint.rule import Rule
+from rooflint.source import SourceFile
+
+RULES: tuple[Rule, ...] = ()
+
+
+def check_file(file: SourceFile, config: Config | None = None) -> tuple[Finding, ...]:
+    """All findings of one file, in order of their place."""
+    config = config or Config()
+    if "torch" not in file.text:
+        return ()
+    flow = DeviceFlow.of(file)
+    suppressed = suppressed_rules(file.lines)
+    findings: list[Finding] = []
+    for rule in RULES:
+        if config.wants(rule.name):
+            findings += _run(rule, file, flow, config)
+    kept = [f for f in findings if f.rule not in suppressed.get(f.span.line, ())]
+    return tuple(sorted(kept, key=lambda f: (f.span, f.rule)))
+
+
+def _run(rule: Rule, file: SourceFile, flow: DeviceFlow, config: Config) -> list[Finding]:
+    from dataclasses import replace
+
+    try:
+        found = list(rule.check(file, flow))
+    except Exception:
+        # A fault of ours costs this rule on this file, and is told to whoever listens.
+        import logging
+
+        logging.getLogger("rooflint").exception("%s failed on %s", rule.name, file.path)
+        return []
+    severity = config.severity.get(rule.name)
+    return [replace(f, severity=severity) for f in found] if severity else found

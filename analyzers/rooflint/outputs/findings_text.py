@@ -1,0 +1,68 @@
+"""Findings as a person reads them in a terminal: the line, what is underlined, why, what to do."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from rooflint.model import Finding
+
+_PLURAL = {"error": "errors", "warning": "warnings", "information": "notes", "hint": "hints"}
+
+
+def render(findings: Iterable[Finding], texts: Mapping[str, str]) -> str:
+    """Each finding under its line of source, then a summary line. `texts` are the files by path."""
+    findings = list(findings)
+    parts = [_excerpt(finding, texts.get(finding.span.path, "")) for finding in findings]
+    return "\n\n".join([*parts, _summary(findings)])
+
+
+def _excerpt(finding: Finding, text: str) -> str:
+    span = finding.span
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    source = lines[span.line - 1] if span.line <= len(lines) else ""
+    shift = 1 if span.line == 1 and text.startswith("\ufeff") else 0
+    start = span.column - shift
+    end = span.end_column - shift if span.end_line == span.line else len(source)
+    number = str(span.line)
+    gutter = " " * len(number)
+    underline = "".join(
+        "\t" if c == "\t" else " " * _width(c) for c in source[:start]
+    ) + "~" * max(1, sum(_width(c) for c in source[start:end]))
+    shown = [
+        f"{span.path}:{span.line}:{span.column + 1}: {finding.severity}: "
+        f"{finding.message}  rooflint({finding.rule})",
+        f"{number} | {source}",
+        f"{gutter} | {underline}",
+    ]
+    if finding.because:
+        reasons = " · ".join(_because(b.message, b.span.line) for b in finding.because)
+        shown.append(f"{gutter} | {reasons}")
+    if finding.fixes:
+        shown.append(f"{gutter} | Quick fix: " + " · ".join(fix.title for fix in finding.fixes))
+    return "\n".join(shown)
+
+
+def _because(message: str, line: int) -> str:
+    return f"{message} (line {line})"
+
+
+def _summary(findings: list[Finding]) -> str:
+    if not findings:
+        return "Nothing found that makes the host wait for the GPU."
+    counts = Counter(finding.severity for finding in findings)
+    listed = ", ".join(
+        f"{counts[severity]} {many if counts[severity] > 1 else many.removesuffix('s')}"
+        for severity, many in _PLURAL.items()
+        if counts[severity]
+    )
+    files = len({finding.span.path for finding in findings})
+    return f"{listed} in {files} {'files' if files > 1 else 'file'}."
+
+
+def _width(character: str) -> int:
+    """Cells that a terminal gives to a character."""
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
