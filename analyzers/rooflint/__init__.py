@@ -63,6 +63,15 @@ def latest_recording(root: str | Path) -> Path | None:
     return latest(root)
 
 
+def findings_of(recording: Recording) -> tuple[Finding, ...]:
+    """What the rules say of the files as they were when they were recorded."""
+    return tuple(
+        finding
+        for path, text in sorted(recording.sources.items())
+        for finding in check(open_source(path, text))
+    )
+
+
 def judge(recording: Recording, findings: Iterable[Finding] = ()) -> Report:
     """Join findings, costs and verdicts by line."""
     from rooflint.report import make_report

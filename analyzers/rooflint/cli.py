@@ -2,7 +2,221 @@
 
 from __future__ import annotations
 
+import argparse
+import os
+import signal
+import sys
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, NoReturn
 
-def main(argv: list[str] | None = None) -> int:
+import rooflint
+from rooflint.model import ProfileError, RooflintError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rooflint.model import Finding
+    from rooflint.runs.request import Progress
+
+CLEAN, FOUND, FAILED = 0, 1, 2
+"""Exit codes: nothing to say; at least one warning or error; the command was not carried out."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit code."""
-    raise NotImplementedError(argv)
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    target: list[str] = []
+    if arguments[:1] == ["profile"]:
+        arguments, target = _split_target(arguments)
+    options = _parser().parse_args(arguments)
+    options.target = target
+    try:
+        return options.command(options)
+    except RooflintError as error:
+        print(f"rooflint: {error}", file=sys.stderr)
+        return FAILED
+    except BrokenPipeError:
+        # The reader of our output has gone (`rooflint report | head`): nothing is left to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CLEAN
+
+
+def _check(options: argparse.Namespace) -> int:
+    from rooflint.config import load_config
+    from rooflint.files import find_files, read_text
+
+    findings: list[Finding] = []
+    texts: dict[str, str] = {}
+    failed = False
+    config = load_config(Path.cwd())
+    for path in find_files([Path(path) for path in options.paths], config):
+        name = str(path)
+        try:
+            text = read_text(path)
+            file = rooflint.open_source(name, text)
+            if file.syntax_error is not None:
+                place = file.syntax_error.span
+                raise RooflintError(
+                    f"{name}:{place.line}:{place.column + 1}: {file.syntax_error.message}:"
+                    " mend the syntax and check again"
+                )
+        except RooflintError as error:
+            print(f"rooflint: {error}", file=sys.stderr)
+            failed = True
+            continue
+        of_file = rooflint.check(file, config)
+        if of_file:
+            findings += of_file
+            texts[name] = text
+    if options.output_format == "json":
+        from rooflint.outputs.findings_json import render as render_json
+
+        print(render_json(findings))
+    else:
+        from rooflint.outputs.findings_text import render as render_text
+
+        print(render_text(findings, texts))
+    if failed:
+        return FAILED
+    loud = any(finding.severity in ("warning", "error") for finding in findings)
+    return FOUND if loud else CLEAN
+
+
+def _profile(options: argparse.Namespace) -> int:
+    from rooflint.runs.request import request_of
+
+    request = request_of(options.target, options.python or sys.executable, Path.cwd())
+    cancelled = Event()
+
+    def stop(signum: int, frame: object) -> None:
+        # The script hears Ctrl-C itself; what it recorded until then is kept and shown.
+        cancelled.set()
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        folder = rooflint.profile(request, _tell, cancelled)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    _say(f"the recording is {os.path.relpath(folder)}")
+    return _show(folder, "text")
+
+
+def _tell(progress: Progress) -> None:
+    if progress.message:
+        _say(progress.message)
+
+
+def _say(sentence: str) -> None:
+    print(f"rooflint: {sentence}", file=sys.stderr, flush=True)
+
+
+def _report(options: argparse.Namespace) -> int:
+    recording: str | Path | None = options.recording
+    if recording is None:
+        recording = rooflint.latest_recording(Path.cwd())
+    if recording is None:
+        raise ProfileError(
+            "nothing was recorded here yet: run `rooflint profile SCRIPT`, or name a recording,"
+            " a trace or an ncu report"
+        )
+    _show(recording, options.output_format)
+    return CLEAN
+
+
+def _show(path: str | Path, output_format: str) -> int:
+    """Print a recording; the exit code that its script ended with."""
+    recording = rooflint.read_recording(path)
+    report = rooflint.judge(recording, rooflint.findings_of(recording))
+    if output_format == "json":
+        from rooflint.outputs.json import render as render_json
+
+        print(render_json(report))
+    else:
+        from rooflint.outputs.text import render as render_text
+
+        print(render_text(report))
+    return recording.exit_code or 0
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from rooflint.runs.doctor import diagnose, render_json, render_text
+
+    checks = diagnose(options.python or sys.executable)
+    print(render_json(checks) if options.output_format == "json" else render_text(checks))
+    return CLEAN
+
+
+def _server(options: argparse.Namespace) -> int:
+    try:
+        from rooflint_server.server import serve
+    except ModuleNotFoundError as error:
+        raise RooflintError(
+            f"the language server needs {error.name}: run `pip install pygls lsprotocol`"
+        ) from error
+    serve(options.tcp)
+    return CLEAN
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        print(f"rooflint: {message}: see `{self.prog} --help`", file=sys.stderr)
+        sys.exit(FAILED)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="rooflint",
+        description="Finds what makes PyTorch wait, and shows what each line costs on the GPU.",
+    )
+    parser.add_argument("--version", action="version", version=rooflint.__version__)
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    check = commands.add_parser("check", help="find waits, copies and wrong timings; runs nothing")
+    check.add_argument("paths", nargs="+", metavar="PATH", help="a Python file or a folder")
+    check.add_argument("--no-cache", action="store_true", help="read every file anew")
+    check.set_defaults(command=_check)
+
+    profile = commands.add_parser(
+        "profile",
+        help="run a script and show what each line costs",
+        usage="rooflint profile [--python PYTHON] FILE | -m MODULE [ARGS...]\n"
+        "       rooflint profile [--python PYTHON] -- LAUNCHER ... FILE | -m MODULE [ARGS...]",
+        description="Runs the script as it is: once for the timeline and, where there is a GPU with"
+        " Nsight Compute, once more for the hardware counters. All after FILE is the script's.",
+    )
+    profile.set_defaults(command=_profile)
+
+    report = commands.add_parser("report", help="show a recording again, or a trace made elsewhere")
+    report.add_argument(
+        "recording",
+        nargs="?",
+        help="a recording folder, torch.profiler trace, ncu report or ncu CSV (also .gz, .xz);"
+        " the last one made here if left out",
+    )
+    report.set_defaults(command=_report)
+
+    doctor = commands.add_parser("doctor", help="what works on this machine, and what to do")
+    doctor.set_defaults(command=_doctor)
+    for command in (profile, doctor):
+        command.add_argument(
+            "--python", metavar="PYTHON", help="the interpreter that has torch (default: this one)"
+        )
+    for command in (check, report, doctor):
+        command.add_argument("--output-format", choices=("text", "json"), default="text")
+
+    server = commands.add_parser("server", help="the language server, on stdin and stdout")
+    server.add_argument("--tcp", metavar="PORT", type=int, help="listen on this loopback port")
+    server.set_defaults(command=_server)
+    return parser
+
+
+def _split_target(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Our arguments of `profile`, and the script's: all from FILE, `-m` or `--` on."""
+    place = 1
+    while place < len(arguments):
+        argument = arguments[place]
+        if argument in ("-m", "--") or not argument.startswith("-"):
+            break
+        place += 2 if argument == "--python" else 1
+    return arguments[:place], arguments[place:]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
+
+from rooflint.model import RooflintError
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +36,41 @@ class Progress:
     stage: Literal["timeline", "counters", "reading"]
     message: str = ""
     output: str = ""
+
+
+def request_of(
+    words: Sequence[str], python: str, cwd: Path, *, forward_output: bool = True
+) -> ProfileRequest:
+    """The request of a command line: `FILE ARGS...`, `-m MODULE ARGS...` or `-- LAUNCHER ...`.
+
+    Raises `RooflintError` where no script can be found in `words`.
+    """
+    launcher: tuple[str, ...] = ()
+    target = tuple(words)
+    if target[:1] == ("--",):
+        place = _script_of_launcher(target[1:], cwd) + 1
+        launcher, target = target[1:place], target[place:]
+    if not target or target == ("-m",):
+        raise RooflintError("there is no script to profile: name a file, or -m and a module")
+    return ProfileRequest(
+        python=python,
+        target=target,
+        cwd=str(cwd),
+        root=str(cwd),
+        launcher=launcher,
+        forward_output=forward_output,
+    )
+
+
+def _script_of_launcher(words: tuple[str, ...], cwd: Path) -> int:
+    """Where the script stands in a launcher's words: its first Python file, else its last `-m`."""
+    for place, word in enumerate(words):
+        if place and word.endswith((".py", ".pyw")) and (cwd / word).is_file():
+            return place
+    for place in reversed(range(1, len(words))):
+        if words[place] == "-m":
+            return place
+    raise RooflintError(
+        f"no script was found in `{' '.join(words)}`: after the launcher, name a Python file that"
+        " exists, or -m and a module"
+    )
