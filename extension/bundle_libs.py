@@ -1,0 +1,47 @@
+"""Puts the pure-Python libraries that the server needs into bundled/libs, for the VSIX.
+
+The list is complete and pinned, so nothing is resolved: pip on a newer Python would leave out
+exceptiongroup, which 3.10 needs.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+REQUIREMENTS = (
+    "attrs==26.1.0",
+    "cattrs==26.2.1",
+    "exceptiongroup==1.3.2",
+    "lsprotocol==2025.0.0",
+    "pygls==2.1.1",
+    "typing_extensions==4.16.0",
+)
+LIBS = Path(__file__).resolve().parent.parent / "bundled" / "libs"
+
+
+def main() -> None:
+    stamp = LIBS / "requirements.txt"
+    wanted = "\n".join(REQUIREMENTS) + "\n"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    shutil.rmtree(LIBS, ignore_errors=True)
+    options = ["--no-deps", "--no-compile", "--only-binary=:all:", "--implementation=py"]
+    options += ["--python-version=3.10", "--disable-pip-version-check", "--quiet"]
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", *options, "--target", LIBS, *REQUIREMENTS],
+        check=True,
+    )
+    shutil.rmtree(LIBS / "bin", ignore_errors=True)
+    compiled = [
+        path for path in LIBS.rglob("*") if path.suffix in {".so", ".pyd", ".dylib", ".pyc"}
+    ]
+    if compiled:
+        sys.exit(f"bundled/libs must be pure Python, but holds {compiled[0].name}.")
+    stamp.write_text(wanted)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+/** What VS Code calls: puts the pieces together when the first Python file opens. */
+
+import { commands, type ExtensionContext, type Uri, window, workspace } from "vscode";
+import { ExecuteCommandRequest } from "vscode-languageclient/node";
+import { Profiler } from "./profile";
+import { Server } from "./server";
+import { Status } from "./status";
+
+let running: Server | undefined;
+
+export function activate(context: ExtensionContext): void {
+  const output = window.createOutputChannel("rooflint");
+  const status = new Status();
+  const profiler = new Profiler(output, status);
+  const server = new Server(context, status, profiler);
+  running = server;
+  context.subscriptions.push(
+    output,
+    status,
+    server,
+    commands.registerCommand("rooflint.profileFile", (file?: Uri) => profiler.profileFile(server, file)),
+    commands.registerCommand("rooflint.restartServer", () => server.restart()),
+    commands.registerCommand("rooflint.showOutput", () => output.show(true)),
+    commands.registerCommand("rooflint.showLog", () => server.showLog()),
+    commands.registerCommand("rooflint.clearResults", async () => {
+      const client = await server.running();
+      await client?.sendRequest(ExecuteCommandRequest.type, { command: "rooflint.server.clearResults", arguments: [] });
+      status.cleared();
+    }),
+    workspace.onDidChangeConfiguration((change) => {
+      if (change.affectsConfiguration("rooflint.serverPython")) {
+        void server.restart();
+      }
+    }),
+    workspace.onDidGrantWorkspaceTrust(() => void server.restart()),
+  );
+  void server.restart();
+}
+
+export async function deactivate(): Promise<void> {
+  await running?.stop();
+}

@@ -1,0 +1,280 @@
+/** "Profile This File": hands the server a file, an interpreter and its variables, and tells how it goes. */
+
+import * as fs from "node:fs/promises";
+import * as path from "node:path";
+import {
+  type CancellationToken,
+  CancellationTokenSource,
+  commands,
+  type OutputChannel,
+  type Progress,
+  ProgressLocation,
+  Uri,
+  window,
+  workspace,
+} from "vscode";
+import {
+  ExecuteCommandRequest,
+  type LanguageClient,
+  type Middleware,
+  type ProgressToken,
+  WorkDoneProgress,
+  type WorkDoneProgressBegin,
+  WorkDoneProgressCancelNotification,
+  type WorkDoneProgressEnd,
+  type WorkDoneProgressReport,
+} from "vscode-languageclient/node";
+import { activate, parseEnvFile, type Variables, withoutEditorVariables } from "./environment";
+import { isBareName, pythonNames, searchPath } from "./python";
+import { environmentVariables, selectedInterpreter } from "./pythonExtension";
+import type { Server } from "./server";
+import { type Settings, settingsFor } from "./settings";
+import type { Status } from "./status";
+
+/** What the server's command takes. It runs the file from `cwd` with exactly these variables. */
+interface ProfileArguments {
+  readonly uri: string;
+  readonly python: string;
+  readonly args: readonly string[];
+  readonly launcher: readonly string[];
+  readonly cwd: string;
+  readonly env: Variables;
+}
+
+interface ProfileResult {
+  /** The folder that the recording lies in. */
+  readonly recording: string;
+  /** "step 10.5 ms · GPU busy 61 % · ..." */
+  readonly summary: string;
+}
+
+/** Something that the user can mend; its message is a sentence to show. */
+class Refusal extends Error {}
+
+export class Profiler {
+  readonly #output: OutputChannel;
+  readonly #status: Status;
+  #run: Run | undefined;
+
+  constructor(output: OutputChannel, status: Status) {
+    this.#output = output;
+    this.#status = status;
+  }
+
+  /** Shows the server's progress in the notification of the run, where it can be cancelled. */
+  readonly middleware: Middleware = {
+    handleWorkDoneProgress: (token, value, next) => {
+      if (this.#run) {
+        this.#run.hear(token, value);
+      } else {
+        next(token, value);
+      }
+    },
+  };
+
+  /** Takes in what the script prints. */
+  listen(client: LanguageClient): void {
+    client.onNotification("rooflint/output", ({ text }: { text: string }) => this.#output.append(text));
+  }
+
+  /** Profiles a file, the active editor's by default. Every way it can end is said to the user here. */
+  async profileFile(server: Server, file: Uri | undefined): Promise<void> {
+    try {
+      const uri = file ?? window.activeTextEditor?.document.uri;
+      if (!workspace.isTrusted) {
+        await this.#askForTrust();
+        return;
+      }
+      if (this.#run) {
+        throw new Refusal(`${this.#run.fileName} is being profiled: wait until it is done, or cancel it.`);
+      }
+      await this.#profile(server, await savedPythonFile(uri));
+    } catch (error) {
+      if (error instanceof Refusal) {
+        void window.showWarningMessage(error.message);
+        return;
+      }
+      const message = error instanceof Error ? error.message : String(error);
+      this.#output.appendLine(`\n${message}`);
+      if ((await window.showErrorMessage(message, "Show Output")) === "Show Output") {
+        this.#output.show(true);
+      }
+    }
+  }
+
+  async #profile(server: Server, uri: Uri): Promise<void> {
+    const run = new Run(path.basename(uri.fsPath));
+    this.#run = run;
+    this.#status.profiling(run.fileName);
+    let result: ProfileResult | null;
+    try {
+      const client = await server.running();
+      if (!client) {
+        throw new Refusal("rooflint's server is not running, so nothing was profiled: see its log for why.");
+      }
+      const request = await this.#prepare(uri);
+      result = await window.withProgress(
+        { location: ProgressLocation.Notification, title: `Profiling ${run.fileName}`, cancellable: true },
+        (progress, cancellation) => run.send(client, request, progress, cancellation),
+      );
+    } finally {
+      this.#run = undefined;
+      this.#status.profiling(undefined);
+    }
+    if (!result) {
+      void window.showInformationMessage(`Profiling ${run.fileName} was cancelled before anything was recorded.`);
+      return;
+    }
+    this.#status.profiled(uri, result.summary);
+    this.#output.appendLine(`\n${result.summary}\nRecorded in ${result.recording}`);
+    void this.#tell(run.cancelled ? `Cancelled; of what was recorded: ${result.summary}` : result.summary);
+  }
+
+  /** Which interpreter, where, and with what: all decided here, so that the server only runs it. */
+  async #prepare(uri: Uri): Promise<ProfileArguments> {
+    const settings = settingsFor(uri);
+    const python = await interpreterFor(uri, settings);
+    const base = withoutEditorVariables(
+      (await environmentVariables(uri)) ?? { ...process.env, ...(await readEnvFile(settings.envFile)) },
+    );
+    const { variables, note } = await activate(python, base, process.platform);
+    const cwd = workspace.getWorkspaceFolder(uri)?.uri.fsPath ?? path.dirname(uri.fsPath);
+    this.#output.appendLine(
+      `\n${cwd}> ${[...settings.profileLauncher, python, uri.fsPath, ...settings.profileArgs].join(" ")}`,
+    );
+    if (note) {
+      this.#output.appendLine(note);
+    }
+    return {
+      uri: uri.toString(),
+      python,
+      args: settings.profileArgs,
+      launcher: settings.profileLauncher,
+      cwd,
+      env: variables,
+    };
+  }
+
+  async #tell(summary: string): Promise<void> {
+    const choice = await window.showInformationMessage(summary, "Show Problems", "Show Output");
+    if (choice === "Show Problems") {
+      await commands.executeCommand("workbench.actions.view.problems");
+    } else if (choice === "Show Output") {
+      this.#output.show(true);
+    }
+  }
+
+  async #askForTrust(): Promise<void> {
+    const choice = await window.showWarningMessage(
+      "Profiling runs the file, so it is off until you trust this workspace.",
+      "Manage Workspace Trust",
+    );
+    if (choice) {
+      await commands.executeCommand("workbench.trust.manage");
+    }
+  }
+}
+
+/** One run: from the request to its result, with its progress and its cancel. */
+class Run {
+  readonly fileName: string;
+  #tokens = new Set<ProgressToken>();
+  #progress: Progress<{ message?: string; increment?: number }> | undefined;
+  #percentage = 0;
+  cancelled = false;
+
+  constructor(fileName: string) {
+    this.fileName = fileName;
+  }
+
+  async send(
+    client: LanguageClient,
+    request: ProfileArguments,
+    progress: Progress<{ message?: string; increment?: number }>,
+    cancellation: CancellationToken,
+  ): Promise<ProfileResult | null> {
+    this.#progress = progress;
+    const workDoneToken = `rooflint.profile ${request.uri}`;
+    const heard = client.onProgress(WorkDoneProgress.type, workDoneToken, () => {});
+    this.#tokens.add(workDoneToken);
+    const abandon = new CancellationTokenSource();
+    let patience: NodeJS.Timeout | undefined;
+    const cancelling = cancellation.onCancellationRequested(() => {
+      this.cancelled = true;
+      progress.report({ message: "stopping, and keeping what was recorded" });
+      for (const token of this.#tokens) {
+        void client.sendNotification(WorkDoneProgressCancelNotification.type, { token });
+      }
+      patience = setTimeout(() => abandon.cancel(), 30_000);
+    });
+    try {
+      return await client.sendRequest(
+        ExecuteCommandRequest.type,
+        { command: "rooflint.server.profile", arguments: [request], workDoneToken },
+        abandon.token,
+      );
+    } catch (error) {
+      if (this.cancelled) {
+        return null;
+      }
+      throw error;
+    } finally {
+      clearTimeout(patience);
+      cancelling.dispose();
+      heard.dispose();
+      abandon.dispose();
+    }
+  }
+
+  hear(token: ProgressToken, value: WorkDoneProgressBegin | WorkDoneProgressReport | WorkDoneProgressEnd): void {
+    this.#tokens.add(token);
+    if (value.kind === "end" || this.cancelled) {
+      return;
+    }
+    const percentage = value.percentage ?? this.#percentage;
+    const increment = Math.max(0, percentage - this.#percentage);
+    this.#percentage += increment;
+    this.#progress?.report({ ...(value.message && { message: value.message }), ...(increment && { increment }) });
+  }
+}
+
+/** The file as it will run: on disk, in Python, and with the last edits saved. */
+async function savedPythonFile(uri: Uri | undefined): Promise<Uri> {
+  const document = workspace.textDocuments.find((each) => each.uri.toString() === uri?.toString());
+  const isPython = document ? document.languageId === "python" : uri?.path.endsWith(".py");
+  if (!uri || !isPython) {
+    throw new Refusal("Open the Python file to profile first.");
+  }
+  if (uri.scheme !== "file") {
+    throw new Refusal("Save the file to disk first: only a file that Python can run can be profiled.");
+  }
+  if (document?.isDirty && !(await document.save())) {
+    throw new Refusal(`${path.basename(uri.fsPath)} could not be saved, so it was not profiled.`);
+  }
+  return uri;
+}
+
+/** The interpreter to profile with: the setting's, the Python extension's for this file, or PATH's. */
+async function interpreterFor(uri: Uri, settings: Settings): Promise<string> {
+  const names = settings.python ? [settings.python] : pythonNames(process.platform);
+  if (settings.python && !isBareName(settings.python, process.platform)) {
+    const folder = workspace.getWorkspaceFolder(uri)?.uri ?? Uri.file(path.dirname(uri.fsPath));
+    return path.resolve(folder.fsPath, settings.python);
+  }
+  const selected = settings.python ? undefined : await selectedInterpreter(uri);
+  const surroundings = { platform: process.platform, searchPath: process.env["PATH"] ?? "" };
+  const python = selected ?? (await searchPath(names, surroundings).next()).value;
+  if (!python) {
+    throw new Refusal(
+      settings.python
+        ? `The setting rooflint.python names ${settings.python}, which is not on PATH: name an interpreter that has torch.`
+        : "No Python was found to run the file with: select an interpreter, or name one in the setting rooflint.python.",
+    );
+  }
+  return python;
+}
+
+async function readEnvFile(file: string | undefined): Promise<Variables> {
+  const text = file ? await fs.readFile(file, "utf8").catch(() => "") : "";
+  return parseEnvFile(text, withoutEditorVariables(process.env));
+}

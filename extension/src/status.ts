@@ -1,0 +1,117 @@
+/** The status bar item: what rooflint is doing, and what the last profile of this project said. */
+
+import {
+  type Disposable,
+  type MarkdownString,
+  StatusBarAlignment,
+  ThemeColor,
+  type Uri,
+  window,
+  workspace,
+} from "vscode";
+
+export class Status implements Disposable {
+  readonly #item = window.createStatusBarItem("rooflint.status", StatusBarAlignment.Right, 100);
+  readonly #watch: Disposable;
+  /** The last profile's summary, by workspace folder ("" for files outside of any). */
+  readonly #summaries = new Map<string, string>();
+  #state: "starting" | "ready" | "failed" = "starting";
+  #profiling: string | undefined;
+
+  constructor() {
+    this.#item.name = "rooflint";
+    this.#watch = window.onDidChangeActiveTextEditor(() => this.#show());
+    this.#show();
+  }
+
+  starting(): void {
+    this.#state = "starting";
+    this.#show();
+  }
+
+  ready(): void {
+    this.#state = "ready";
+    this.#show();
+  }
+
+  failed(): void {
+    this.#state = "failed";
+    this.#show();
+  }
+
+  /** Names the file that is being profiled; undefined when that is over. */
+  profiling(fileName: string | undefined): void {
+    this.#profiling = fileName;
+    this.#show();
+  }
+
+  /** Keeps the summary of a profile for the folder that the file is in. */
+  profiled(file: Uri, summary: string): void {
+    this.#summaries.set(folderOf(file), summary);
+    this.#show();
+  }
+
+  cleared(): void {
+    this.#summaries.clear();
+    this.#show();
+  }
+
+  dispose(): void {
+    this.#watch.dispose();
+    this.#item.dispose();
+  }
+
+  #show(): void {
+    const document = window.activeTextEditor?.document;
+    const file = document?.languageId === "python" ? document.uri : undefined;
+    const summary = file && this.#summaries.get(folderOf(file));
+    const { text, tooltip, command } = this.#words(summary);
+    this.#item.text = text;
+    this.#item.tooltip = tooltip;
+    this.#item.command = command;
+    this.#item.backgroundColor =
+      this.#state === "failed" ? new ThemeColor("statusBarItem.warningBackground") : undefined;
+    if (file || this.#profiling) {
+      this.#item.show();
+    } else {
+      this.#item.hide();
+    }
+  }
+
+  #words(summary: string | undefined): { text: string; tooltip: string | MarkdownString; command: string } {
+    if (this.#profiling) {
+      return {
+        text: `$(loading~spin) rooflint: profiling ${this.#profiling}`,
+        tooltip: "Show the script's output",
+        command: "rooflint.showOutput",
+      };
+    }
+    switch (this.#state) {
+      case "starting":
+        return { text: "$(loading~spin) rooflint", tooltip: "rooflint is starting", command: "rooflint.showLog" };
+      case "failed":
+        return {
+          text: "$(warning) rooflint: not running",
+          tooltip: "Why, in the server's log",
+          command: "rooflint.showLog",
+        };
+      case "ready":
+        return summary
+          ? { text: `$(dashboard) ${shorten(summary)}`, tooltip: summary, command: "rooflint.showOutput" }
+          : {
+              text: "$(dashboard) rooflint: ready",
+              tooltip: "Show the output of rooflint",
+              command: "rooflint.showOutput",
+            };
+    }
+  }
+}
+
+/** The first two parts of "step 10.5 ms · GPU busy 61 % · ...": what the bar has room for. */
+export function shorten(summary: string): string {
+  return summary.split(" · ").slice(0, 2).join(" · ");
+}
+
+function folderOf(file: Uri): string {
+  return workspace.getWorkspaceFolder(file)?.uri.toString() ?? "";
+}
