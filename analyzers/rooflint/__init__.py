@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from threading import Event
 
     from rooflint.config import Config
-    from rooflint.model import Finding, LineReport, Recording, Report
+    from rooflint.model import Finding, Fix, LineReport, Recording, Report
     from rooflint.runs.request import ProfileRequest, Progress
     from rooflint.source import SourceFile
 
@@ -33,6 +33,29 @@ def check(file: SourceFile, config: Config | None = None) -> tuple[Finding, ...]
     from rooflint.rules import check_file
 
     return check_file(file, config)
+
+
+def load_config(start: str | Path) -> Config:
+    """The settings that hold for a file or folder. Raises `RooflintError`."""
+    from pathlib import Path
+
+    from rooflint.config import load_config
+
+    return load_config(Path(start))
+
+
+def explain_rule(name: str) -> str | None:
+    """What a rule says and why, as Markdown; `None`: there is no such rule."""
+    from rooflint.rules import RULES
+
+    return next((rule.docs for rule in RULES if rule.name == name), None)
+
+
+def ignore_here(file: SourceFile, finding: Finding) -> Fix | None:
+    """The comment that silences a finding's rule on its line; `None`: none can stand there."""
+    from rooflint.ignore import ignore_here
+
+    return ignore_here(file, finding)
 
 
 def profile(request: ProfileRequest, tell: Callable[[Progress], None], cancelled: Event) -> Path:

@@ -74,9 +74,7 @@ def is_excluded(path: Path, config: Config) -> bool:
 
 def _walk(folder: Path) -> Iterator[Path]:
     for root, folders, names in os.walk(folder):
-        folders[:] = sorted(
-            f for f in folders if not f.startswith(".") and f not in _NEVER_ENTERED
-        )
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _NEVER_ENTERED)
         for name in sorted(names):
             if name.endswith(".py"):
                 yield Path(root) / name

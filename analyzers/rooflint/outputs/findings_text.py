@@ -27,9 +27,9 @@ def _excerpt(finding: Finding, text: str) -> str:
     end = span.end_column - shift if span.end_line == span.line else len(source)
     number = str(span.line)
     gutter = " " * len(number)
-    underline = "".join(
-        "\t" if c == "\t" else " " * _width(c) for c in source[:start]
-    ) + "~" * max(1, sum(_width(c) for c in source[start:end]))
+    underline = "".join("\t" if c == "\t" else " " * _width(c) for c in source[:start]) + "~" * max(
+        1, sum(_width(c) for c in source[start:end])
+    )
     shown = [
         f"{span.path}:{span.line}:{span.column + 1}: {finding.severity}: "
         f"{finding.message}  rooflint({finding.rule})",

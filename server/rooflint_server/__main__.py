@@ -1,0 +1,5 @@
+"""`python -m rooflint_server`."""
+
+from rooflint_server.server import serve
+
+serve()

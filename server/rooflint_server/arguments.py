@@ -1,0 +1,109 @@
+"""What an editor asks to profile → ProfileRequest; what does not fit gets a sentence."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from rooflint.model import RooflintError
+from rooflint.runs.request import ProfileRequest
+from rooflint_server.session import Session
+from rooflint_server.to_lsp import to_path
+
+USAGE = (
+    'give one argument, the file\'s URI or {"uri", "python"?, "args"?, "launcher"?, "cwd"?, "env"?}'
+)
+
+
+def to_request(arguments: Sequence[Any] | None, session: Session) -> ProfileRequest:
+    """The request of `rooflint.server.profile`. Raises `RooflintError`."""
+    if not arguments or len(arguments) > 1:
+        raise RooflintError(f"to profile, {USAGE}")
+    asked: Any = {"uri": arguments[0]} if isinstance(arguments[0], str) else arguments[0]
+    if not isinstance(asked, Mapping):
+        raise RooflintError(f"to profile, {USAGE}")
+    options = cast("Mapping[str, Any]", asked)
+    unknown = set(options) - {"uri", "python", "args", "launcher", "cwd", "env"}
+    if unknown:
+        raise RooflintError(f"there is no option {sorted(unknown)[0]!r}: {USAGE}")
+    path = file_of(options.get("uri"))
+    root = session.root_of(path)
+    return ProfileRequest(
+        python=_text(options, "python") or session.python or _own_python(),
+        target=(path, *_texts(options, "args")),
+        cwd=_folder(options) or root,
+        root=root,
+        launcher=_texts(options, "launcher"),
+        environment=_environment(options),
+        forward_output=False,
+    )
+
+
+def file_of(uri: object) -> str:
+    """The existing file that a URI or a path names. Raises `RooflintError`."""
+    if not isinstance(uri, str) or not uri:
+        raise RooflintError(f"the file is missing: {USAGE}")
+    path = to_path(uri) if "://" in uri or uri.startswith("untitled:") else uri
+    if path is None or not Path(path).is_absolute() or not Path(path).is_file():
+        raise RooflintError(f"{uri} is not a file on this machine: save it first")
+    return path
+
+
+def _text(options: Mapping[str, Any], name: str) -> str:
+    value = options.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise RooflintError(f"{name} must be a string")
+    return value
+
+
+def _texts(options: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    value: Any = options.get(name)
+    if value is None:
+        return ()
+    items = cast("Sequence[Any]", value)
+    if isinstance(value, str) or not isinstance(value, Sequence) or not _all_text(items):
+        raise RooflintError(f"{name} must be a list of strings")
+    return tuple(cast("Sequence[str]", items))
+
+
+def _all_text(items: Sequence[Any]) -> bool:
+    return all(isinstance(item, str) for item in items)
+
+
+def _folder(options: Mapping[str, Any]) -> str:
+    folder = _text(options, "cwd")
+    if folder and not Path(folder).is_dir():
+        raise RooflintError(f"cwd {folder} is not a folder: name one that exists")
+    return folder
+
+
+def _environment(options: Mapping[str, Any]) -> Mapping[str, str] | None:
+    """Our own environment with the asked changes: a string sets a variable, null removes it."""
+    changes: Any = options.get("env")
+    if changes is None:
+        return None
+    if not isinstance(changes, Mapping):
+        raise RooflintError("env must map names to strings, or to null to remove a variable")
+    environment = dict(os.environ)
+    for name, value in cast("Mapping[Any, Any]", changes).items():
+        if not isinstance(name, str) or not (value is None or isinstance(value, str)):
+            raise RooflintError("env must map names to strings, or to null to remove a variable")
+        environment.pop(name, None)
+        if value is not None:
+            environment[name] = value
+    return environment
+
+
+def _own_python() -> str:
+    """The Python that runs this server, if it could run the script."""
+    if importlib.util.find_spec("torch") is None:
+        raise RooflintError(
+            "no Python with torch is known: set rooflint.python to the interpreter of your script"
+        )
+    return sys.executable

@@ -1,0 +1,248 @@
+"""LineReport → the card that an editor shows on hover, as Markdown or plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rooflint.model import KernelCost, LineCost, LineReport, Recording, Report
+from rooflint.units import (
+    DASH,
+    show_byte_rate,
+    show_bytes,
+    show_flop,
+    show_flop_rate,
+    show_number,
+    show_share,
+    show_us,
+)
+from rooflint_server.escape import escaped, plain, prose, shortened
+
+Line = tuple[str, str]
+"""What stands out, and the rest of the line; either may be empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One number of the table, and how it is known. Where it is not known: why not."""
+
+    name: str
+    value: str | None
+    provenance: str
+
+
+def make_card(
+    report: LineReport, recording: Recording | None, docs: str | None, *, markdown: bool
+) -> str | None:
+    """All that is known of a line, the verdict first; `None`: nothing is.
+
+    `docs` explains the rule of the line's finding.
+    """
+    if report.cost is None and not report.findings:
+        return None
+    lead = [*_verdict(report, recording), *_findings(report, recording)]
+    rows = list(_rows(report, recording)) if recording else []
+    if markdown:
+        return _markdown(lead, rows, f"| | {_per(recording)} | |", docs)
+    return _plain(lead, rows, docs)
+
+
+def summarize(report: Report) -> str:
+    """A run in one line: its step, how busy the GPU was, what limits it."""
+    recording, steps = report.recording, report.recording.step_count
+    parts = [f"step {show_us(recording.step_us)}"]
+    if recording.gpu_busy_us is not None and recording.window_us:
+        parts.append(f"GPU busy {show_share(recording.gpu_busy_us / recording.window_us)}")
+    if recording.kernel_count:
+        parts.append(f"{show_number(recording.kernel_count / steps)} kernels a step")
+    return " · ".join([*parts, report.step.limiter])
+
+
+def _verdict(report: LineReport, recording: Recording | None) -> Iterator[Line]:
+    """What limits the line, why, and what to do."""
+    cost, verdict = report.cost, report.verdict
+    if cost is None or recording is None:
+        return
+    shares: list[str] = []
+    if report.stale:
+        shares.append("stale: the line was changed since it was measured")
+    if verdict and verdict.roof_ratio is not None:
+        shares.append(f"{show_share(verdict.roof_ratio)} of its roof ({verdict.provenance})")
+    if cost.device_us:
+        whole = "GPU time" if _on_gpu(recording) else "the CPU time in operators"
+        shares.append(f"{show_share(cost.device_us / _device_us(recording))} of {whole}")
+    if cost.host_wait_us:
+        shares.append(
+            f"waits {show_us(cost.host_wait_us / recording.step_count)} {_per(recording)}"
+        )
+    name = "measured" if verdict is None else "free here" if verdict.free else verdict.limiter
+    yield name, " · ".join(shares)
+    if verdict:
+        yield "", verdict.reason
+        if verdict.advice:
+            yield "", f"→ {verdict.advice}"
+
+
+def _findings(report: LineReport, recording: Recording | None) -> Iterator[Line]:
+    """What the rules say of the line, what explains it, and the fix."""
+    for finding in report.findings:
+        yield finding.rule, finding.message
+        because = [f"{because.message} (line {because.span.line})" for because in finding.because]
+        if because:
+            yield "", " · ".join(because)
+        if finding.fixes:
+            yield "", f"→ Quick fix: {finding.fixes[0].title}"
+    if report.findings and report.cost is None:
+        known = "nothing was recorded on this line" if recording else "Profile This File"
+        yield "", f"What it costs: {known}"
+
+
+def _rows(report: LineReport, recording: Recording) -> Iterator[Row]:
+    """The numbers of a line, each a step."""
+    cost = report.cost
+    if cost is None:
+        return
+    steps, on_gpu = recording.step_count, _on_gpu(recording)
+    if cost.device_us:
+        parts = [(cost.forward_us, "forward"), (cost.backward_us, "backward")]
+        shown = ", ".join(f"{show_us(us / steps)} {name}" for us, name in parts if us)
+        yield Row("GPU time" if on_gpu else "CPU time", shown, "measured")
+    if cost.host_wait_us:
+        times = f" in {show_number(cost.wait_count / steps)} waits" if cost.wait_count else ""
+        yield Row("wait", show_us(cost.host_wait_us / steps) + times, "measured")
+        if on_gpu:
+            yield Row("GPU idle behind it", show_us(cost.gpu_idle_us / steps), "measured")
+    if cost.launch_idle_us:
+        yield Row("GPU idle before launches", show_us(cost.launch_idle_us / steps), "measured")
+    if cost.launch_count:
+        each = f", {show_us(cost.device_us / cost.launch_count)} each" if cost.device_us else ""
+        yield Row("launches", show_number(cost.launch_count / steps) + each, "measured")
+    if cost.device_us and (cost.launch_count or not on_gpu):
+        yield from _work(cost, report.kernels, recording)
+    if on_gpu and cost.launch_count:
+        yield from _counters(report.kernels, recording)
+
+
+def _work(cost: LineCost, kernels: tuple[KernelCost, ...], recording: Recording) -> Iterator[Row]:
+    """FLOPs, traffic, and how near they come to the roof."""
+    steps, seconds = recording.step_count, cost.device_us / 1e6
+    unknown = "the operators here do not tell theirs"
+    if cost.flop is None:
+        yield Row("FLOPs", None, unknown)
+    else:
+        yield Row("FLOPs", show_flop(cost.flop / steps), cost.flop_provenance or "estimated")
+    least = [kernel.minimal_bytes for kernel in kernels if kernel.minimal_bytes is not None]
+    expected = (
+        f"; {show_bytes(sum(least) / steps)} expected"
+        if least and len(least) == len(kernels)
+        else ""
+    )
+    if cost.dram_bytes is None:
+        yield Row("DRAM traffic", None, _no_counters(recording))
+    else:
+        shown = show_bytes(cost.dram_bytes / steps) + expected
+        yield Row("DRAM traffic", shown, cost.dram_provenance or "estimated")
+    peak = recording.peaks.flop_per_s.get(cost.precision or "") if recording.peaks else None
+    if cost.flop is not None and cost.dram_bytes:
+        ridge = ""
+        if peak and recording.peaks and recording.peaks.dram_bytes_per_s:
+            name = (cost.precision or "").upper()
+            ridge = f"; ridge {show_number(peak / recording.peaks.dram_bytes_per_s)} ({name})"
+        intensity = f"{show_number(cost.flop / cost.dram_bytes)} FLOP/B{ridge}"
+        yield Row("intensity", intensity, _weaker(cost.flop_provenance, cost.dram_provenance))
+    achieved: list[str] = []
+    if cost.flop is not None:
+        of = f" of {show_flop_rate(peak)}" if peak else ""
+        achieved.append(show_flop_rate(cost.flop / seconds) + of)
+    if cost.dram_bytes is not None:
+        top = recording.peaks.dram_bytes_per_s if recording.peaks else None
+        achieved.append(
+            show_byte_rate(cost.dram_bytes / seconds)
+            + (f" of {show_byte_rate(top)}" if top else "")
+        )
+    if achieved:
+        known = [
+            provenance
+            for number, provenance in (
+                (cost.flop, cost.flop_provenance),
+                (cost.dram_bytes, cost.dram_provenance),
+            )
+            if number is not None
+        ]
+        yield Row("achieved", ", ".join(achieved), _weaker(*known))
+
+
+def _counters(kernels: tuple[KernelCost, ...], recording: Recording) -> Iterator[Row]:
+    """Of the kernel that takes longest among those that ncu measured."""
+    measured = [kernel for kernel in kernels if kernel.counters]
+    kernel = max(measured, key=lambda kernel: kernel.gpu_us, default=None)
+    if kernel is None or kernel.counters is None:
+        yield Row("occupancy", None, _no_counters(recording))
+        return
+    counters = kernel.counters
+    if counters.occupancy_ratio is not None:
+        yield Row("occupancy", show_share(counters.occupancy_ratio), "ncu")
+    if counters.stalls:
+        reason, ratio = counters.stalls[0]
+        yield Row("top stall", f"{reason}, {show_share(ratio)} of the waiting", "ncu")
+    if len(kernels) > 1:
+        yield Row("measured kernel", shortened(kernel.name), "ncu")
+
+
+def _no_counters(recording: Recording) -> str:
+    if recording.counters_ratio is None:
+        return "no hardware counters in this recording"
+    return f"ncu measured {show_share(recording.counters_ratio)} of the GPU time, not these kernels"
+
+
+def _weaker(*provenances: str | None) -> str:
+    """How a number is known that was made of others."""
+    order = ("estimated", "measured", "ncu")
+    return min((known or "estimated" for known in provenances), key=order.index)
+
+
+def _on_gpu(recording: Recording) -> bool:
+    return recording.device.kind in ("cuda", "rocm")
+
+
+def _device_us(recording: Recording) -> float:
+    """The whole that a line's device time is a share of."""
+    lines_us = sum(line.device_us for line in recording.lines) + recording.unattributed_us
+    return recording.gpu_busy_us or lines_us or 1.0
+
+
+def _per(recording: Recording | None) -> str:
+    return "a step" if recording is None or recording.steps else "in all"
+
+
+def _markdown(lead: list[Line], rows: list[Row], header: str, docs: str | None) -> str:
+    lines = [
+        " · ".join(filter(None, (f"**{escaped(strong)}**" if strong else "", prose(rest))))
+        for strong, rest in lead
+    ]
+    parts = ["  \n".join(lines)]  # Two spaces break the line.
+    if rows:
+        table = [
+            f"| {row.name} | {escaped(row.value or DASH)} | {escaped(row.provenance)} |"
+            for row in rows
+        ]
+        parts.append("\n".join([header, "|---|---|---|", *table]))
+    if docs:
+        parts.append(docs)
+    return "\n\n---\n\n".join(parts)
+
+
+def _plain(lead: list[Line], rows: list[Row], docs: str | None) -> str:
+    lines = [" · ".join(filter(None, (plain(strong), plain(rest)))) for strong, rest in lead]
+    parts = ["\n".join(lines)]
+    if rows:
+        width = max(len(row.name) for row in rows)
+        parts.append(
+            "\n".join(
+                f"{row.name:{width}}  {plain(row.value or DASH)}  ({plain(row.provenance)})"
+                for row in rows
+            )
+        )
+    if docs:
+        parts.append(docs)
+    return "\n\n".join(parts)

@@ -1,0 +1,102 @@
+"""A file as the editor has it: lines as the protocol counts them, changed piece by piece."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from rooflint.model import Finding, LineReport
+    from rooflint.source import SourceFile
+
+Encoding = Literal["utf-8", "utf-16", "utf-32"]
+"""What the editor counts columns in."""
+
+Place = tuple[int, int]
+"""A line from 0 and a column in characters."""
+
+
+@dataclass(slots=True)
+class Document:
+    """An open file and what is known of its text.
+
+    Its lines keep their endings; the last one has none and may be empty.
+    """
+
+    uri: str
+    path: str
+    version: int | None = None
+    lines: list[str] = field(default_factory=lambda: [""])
+    source: SourceFile | None = None
+    """The last parse: the next one reuses its unchanged blocks."""
+    findings: tuple[Finding, ...] | None = None
+    """`None`: not looked for since the last edit."""
+    reports: dict[int, LineReport] | None = None
+    """Findings with their measured costs, by line from 1; `None`: not joined since then."""
+
+    @property
+    def text(self) -> str:
+        return "".join(self.lines)
+
+    def rewrite(self, text: str) -> None:
+        """Take a whole new text."""
+        self.lines = _split(text)
+        self.findings = self.reports = None
+
+    def replace(self, start: Place, end: Place, text: str) -> None:
+        """Put `text` between two places."""
+        start, end = min(start, end), max(start, end)
+        # One line more on both sides: "\r" and "\n" may meet at a seam and become one ending.
+        first, last = max(0, start[0] - 1), min(len(self.lines), end[0] + 2)
+        before = "".join(self.lines[first : start[0]]) + self.lines[start[0]][: start[1]]
+        after = self.lines[end[0]][end[1] :] + "".join(self.lines[end[0] + 1 : last])
+        changed = _split(before + text + after)
+        if last < len(self.lines):
+            changed.pop()  # Only the file's last line has no ending.
+        self.lines[first:last] = changed
+        self.findings = self.reports = None
+
+    def content(self, line: int) -> str:
+        """A line from 0 without its ending; empty where there is none."""
+        return self.lines[line].rstrip("\r\n") if 0 <= line < len(self.lines) else ""
+
+    def place(self, line: int, units: int, encoding: Encoding) -> Place:
+        """An editor's position in characters; outside of the file: the nearest place in it."""
+        if line < 0:
+            return 0, 0
+        if line >= len(self.lines):
+            return len(self.lines) - 1, len(self.lines[-1])
+        return line, count_characters(self.content(line), units, encoding)
+
+
+def count_units(line: str, column: int, encoding: Encoding) -> int:
+    """A column in characters as the editor counts it."""
+    if encoding == "utf-32" or line.isascii():
+        return min(column, len(line))
+    codec = "utf-8" if encoding == "utf-8" else "utf-16-le"
+    bytes_per_unit = 1 if encoding == "utf-8" else 2
+    return len(line[:column].encode(codec, "surrogatepass")) // bytes_per_unit
+
+
+def count_characters(line: str, units: int, encoding: Encoding) -> int:
+    """An editor's column in characters; inside of a character: its start."""
+    if encoding == "utf-32" or line.isascii():
+        return min(max(units, 0), len(line))
+    counted = 0
+    for column, character in enumerate(line):
+        counted += count_units(character, 1, encoding)
+        if counted > units:
+            return column
+    return len(line)
+
+
+def _split(text: str) -> list[str]:
+    r"""The lines of a text as the protocol and Python count them: ended by \n, \r\n or \r.
+
+    `str.splitlines` also splits at form feeds and the like, which shifts every line below.
+    """
+    lines = list(io.StringIO(text, newline=""))
+    if not lines or lines[-1][-1] in "\r\n":
+        lines.append("")
+    return lines

@@ -1,0 +1,474 @@
+"""One function per LSP message, named like it: in, ask, out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import inspect
+import logging
+import traceback
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+
+import rooflint
+from rooflint.model import Finding, Report, RooflintError
+from rooflint_server import cards, to_lsp
+from rooflint_server.arguments import to_request
+from rooflint_server.document import Document, Encoding
+from rooflint_server.progress import Listener, close_progress, open_progress
+from rooflint_server.session import Run, Session
+from rooflint_server.wire import Protocol, converse, open_loopback, open_stdio
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+log = logging.getLogger("rooflint.server")
+session = Session()
+server = LanguageServer("rooflint", rooflint.__version__, protocol_cls=Protocol)
+
+
+def serve(tcp: int | None = None) -> None:
+    """Serve one editor on stdin and stdout, or on a port of this machine, until it goes."""
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)  # Ours tells the editor what went wrong.
+    logging.getLogger("rooflint").addHandler(_TellEditor())
+    reader, writer = open_stdio() if tcp is None else open_loopback(tcp)
+    protocol().set_writer(writer)
+    asyncio.run(converse(protocol(), reader, publish_next))
+
+
+def protocol() -> Protocol:
+    return cast("Protocol", server.protocol)
+
+
+def handles(method: str, options: object = None) -> Callable[[F], F]:
+    """Register a handler that cannot bring the server down: a fault is told, the answer empty."""
+
+    def register(handler: F) -> F:
+        server.feature(method, options)(_guarded(method, handler))
+        return handler
+
+    return register
+
+
+def handles_instead(method: str) -> Callable[[F], F]:
+    """Register a handler in place of pygls's own.
+
+    Its documents split lines at form feeds and copy the whole text on each edit; its commands
+    see nothing but their arguments and cannot be cancelled once they run.
+    """
+
+    def register(handler: F) -> F:
+        protocol().take_over(method, _guarded(method, handler))
+        return handler
+
+    return register
+
+
+def _guarded(method: str, handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    async def answer(params: Any) -> object:
+        with _fault_told(method):
+            return await handler(params)
+
+    def take(params: Any) -> object:
+        with _fault_told(method):
+            return handler(params)
+
+    return answer if inspect.iscoroutinefunction(handler) else take
+
+
+@contextlib.contextmanager
+def _fault_told(what: str) -> Generator[None]:
+    try:
+        yield
+    except RooflintError as error:
+        log.warning("%s", error)
+    except Exception:
+        log.exception("%s failed", what)
+
+
+class _TellEditor(logging.Handler):
+    """Sends what is logged to the editor, each thing once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        if record.exc_info and record.exc_info[1]:
+            message += ": " + "".join(traceback.format_exception(record.exc_info[1])).strip()
+        if message in self._told:
+            return
+        self._told.add(message)
+        kind = lsp.MessageType.Error if record.levelno >= logging.ERROR else lsp.MessageType.Warning
+        server.window_log_message(lsp.LogMessageParams(kind, message))
+
+
+# --- life and settings --------------------------------------------------------------------
+
+
+@handles(lsp.INITIALIZE)
+def initialize(params: lsp.InitializeParams) -> None:
+    can = params.capabilities.text_document
+    session.encoding = cast(
+        "Encoding",
+        str(
+            getattr(server.workspace.position_encoding, "value", server.workspace.position_encoding)
+        ),
+    )
+    session.pulls = bool(can and can.diagnostic)
+    uris = [folder.uri for folder in params.workspace_folders or ()] or [params.root_uri]
+    session.folders = [path for uri in uris if uri and (path := to_lsp.to_path(uri))]
+    _take_settings(params.initialization_options)
+
+
+@handles(lsp.INITIALIZED)
+async def initialized(params: lsp.InitializedParams) -> None:
+    await _ask_settings()
+
+
+@handles(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
+async def did_change_configuration(params: lsp.DidChangeConfigurationParams) -> None:
+    _take_settings(params.settings)
+    await _ask_settings()
+
+
+@handles(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+def did_change_workspace_folders(params: lsp.DidChangeWorkspaceFoldersParams) -> None:
+    gone = {to_lsp.to_path(folder.uri) for folder in params.event.removed}
+    new = [path for folder in params.event.added if (path := to_lsp.to_path(folder.uri))]
+    session.folders = [path for path in session.folders if path not in gone] + new
+
+
+async def _ask_settings() -> None:
+    """Settings of editors that are asked for them."""
+    can = server.client_capabilities.workspace
+    if can and can.configuration:
+        item = lsp.ConfigurationItem(section="rooflint")
+        answer = await server.workspace_configuration_async(lsp.ConfigurationParams([item]))
+        _take_settings(answer[0] if answer else None)
+
+
+def _take_settings(settings: object) -> None:
+    """`{"rooflint": {"python": ...}}` or what is in it."""
+    if not isinstance(settings, dict):
+        return
+    whole = cast("dict[str, Any]", settings)
+    section: Any = whole.get("rooflint", whole)
+    if isinstance(section, dict):
+        python: Any = cast("dict[str, Any]", section).get("python")
+        session.python = python if isinstance(python, str) and python else session.python
+
+
+# --- documents ----------------------------------------------------------------------------
+
+
+@handles_instead(lsp.TEXT_DOCUMENT_DID_OPEN)
+def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
+    opened = params.text_document
+    path = to_lsp.to_path(opened.uri)
+    if path is None or opened.language_id != "python":
+        return
+    document = Document(opened.uri, path, opened.version)
+    document.rewrite(opened.text)
+    session.documents[path] = document
+    session.touch(document)
+    root = session.root_of(path)
+    if root not in session.searched:
+        session.searched.add(root)
+        _in_background(_load_latest(root))
+
+
+@handles_instead(lsp.TEXT_DOCUMENT_DID_CHANGE)
+def did_change(params: lsp.DidChangeTextDocumentParams) -> None:
+    document = _document(params.text_document)
+    if document is None:
+        return
+    for change in params.content_changes:
+        if isinstance(change, lsp.TextDocumentContentChangeWholeDocument):
+            document.rewrite(change.text)
+        else:
+            start = to_lsp.to_place(document, change.range.start, session.encoding)
+            end = to_lsp.to_place(document, change.range.end, session.encoding)
+            document.replace(start, end, change.text)
+    document.version = params.text_document.version
+    session.touch(document)
+
+
+@handles(lsp.TEXT_DOCUMENT_DID_SAVE)
+def did_save(params: lsp.DidSaveTextDocumentParams) -> None:
+    session.forget_configs()
+
+
+@handles_instead(lsp.TEXT_DOCUMENT_DID_CLOSE)
+def did_close(params: lsp.DidCloseTextDocumentParams) -> None:
+    document = _document(params.text_document)
+    if document is None:
+        return
+    session.drop(document)
+    if not session.pulls:
+        _publish(document, [])
+
+
+def _document(
+    identifier: lsp.TextDocumentIdentifier | lsp.VersionedTextDocumentIdentifier,
+) -> Document | None:
+    return session.documents.get(to_lsp.to_path(identifier.uri) or "")
+
+
+# --- diagnostics --------------------------------------------------------------------------
+
+
+def publish_next() -> bool:
+    """Publish the diagnostics of the document that was changed last; whether others wait.
+
+    Not if messages have come in meanwhile: they may hold newer edits.
+    """
+    document = session.next_outdated()
+    if document is None:
+        return False
+    with _fault_told("looking at a file"):
+        diagnostics = _diagnostics(document)
+        if protocol().waiting:
+            session.touch(document)
+        else:
+            _publish(document, diagnostics)
+    return bool(session.outdated)
+
+
+@handles(lsp.TEXT_DOCUMENT_DIAGNOSTIC, lsp.DiagnosticOptions(False, False, identifier="rooflint"))
+async def diagnostic(params: lsp.DocumentDiagnosticParams) -> lsp.DocumentDiagnosticReport:
+    document = _document(params.text_document)
+    items: list[lsp.Diagnostic] = []
+    if document is not None:
+        with _fault_told("looking at a file"):
+            items = _diagnostics(document)
+    return lsp.RelatedFullDocumentDiagnosticReport(items)
+
+
+def _diagnostics(document: Document) -> list[lsp.Diagnostic]:
+    report = session.report_of(document.path)
+    can = server.client_capabilities.text_document
+    asked = (can.diagnostic if session.pulls else can.publish_diagnostics) if can else None
+    return to_lsp.to_diagnostics(
+        document,
+        session.lines(document).values(),
+        report.recording if report else None,
+        session.encoding,
+        related=bool(asked and asked.related_information),
+    )
+
+
+def _publish(document: Document, diagnostics: list[lsp.Diagnostic]) -> None:
+    server.text_document_publish_diagnostics(
+        lsp.PublishDiagnosticsParams(document.uri, diagnostics, document.version)
+    )
+
+
+def _show_anew() -> None:
+    """What was measured has changed: have every open file's diagnostics drawn again."""
+    can = server.client_capabilities.workspace
+    if session.pulls and can and can.diagnostics and can.diagnostics.refresh_support:
+        server.workspace_diagnostic_refresh(None)
+    protocol().wake()
+
+
+# --- on a line ----------------------------------------------------------------------------
+
+
+@handles(lsp.TEXT_DOCUMENT_HOVER)
+async def hover(params: lsp.HoverParams) -> lsp.Hover | None:
+    document = _document(params.text_document)
+    if document is None:
+        return None
+    line = to_lsp.to_place(document, params.position, session.encoding)[0] + 1
+    report = session.line(document, line)
+    if report is None:
+        return None
+    measured = session.report_of(document.path)
+    can = server.client_capabilities.text_document
+    formats = can.hover.content_format if can and can.hover else None
+    markdown = bool(formats) and formats[0] == lsp.MarkupKind.Markdown
+    docs = rooflint.explain_rule(report.findings[0].rule) if report.findings else None
+    card = cards.make_card(
+        report, measured.recording if measured else None, docs, markdown=markdown
+    )
+    if card is None:
+        return None
+    return to_lsp.to_hover(document, report.line, card, session.encoding, markdown=markdown)
+
+
+@handles(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix]))
+async def code_action(params: lsp.CodeActionParams) -> list[lsp.CodeAction] | None:
+    document, only = _document(params.text_document), params.context.only
+    if document is None or (
+        only and not {"", "quickfix"} & {str(getattr(k, "value", k)) for k in only}
+    ):
+        return None
+    start = to_lsp.to_place(document, params.range.start, session.encoding)
+    end = to_lsp.to_place(document, params.range.end, session.encoding)
+    actions: list[lsp.CodeAction] = []
+    for finding in session.findings(document):
+        span = finding.span
+        if (span.line - 1, span.column) <= end and start <= (span.end_line - 1, span.end_column):
+            actions += _fixes(document, finding, params.context.diagnostics)
+    return actions
+
+
+def _fixes(
+    document: Document, finding: Finding, shown: Sequence[lsp.Diagnostic]
+) -> Iterator[lsp.CodeAction]:
+    """The finding's own fixes, the best first, and last the comment that silences it."""
+    place = to_lsp.to_range(document, finding.span, session.encoding)
+    about = [d for d in shown if d.code == finding.rule and d.range == place]
+    can = server.client_capabilities.workspace
+    versioned = bool(can and can.workspace_edit and can.workspace_edit.document_changes)
+    make = functools.partial(
+        to_lsp.to_code_action,
+        document,
+        diagnostics=about,
+        encoding=session.encoding,
+        versioned=versioned,
+    )
+    for rank, fix in enumerate(finding.fixes):
+        yield make(fix, preferred=rank == 0)
+    if document.source and (ignore := rooflint.ignore_here(document.source, finding)):
+        yield make(ignore, preferred=False)
+
+
+# --- commands -----------------------------------------------------------------------------
+
+
+Command = Callable[[lsp.ExecuteCommandParams], Awaitable[object]]
+
+COMMANDS: dict[str, Command] = {}
+
+
+def command(name: str) -> Callable[[Command], Command]:
+    """Announce a command."""
+
+    def register(handler: Command) -> Command:
+        COMMANDS[name] = server.command(name)(handler)
+        return handler
+
+    return register
+
+
+async def execute_command(params: lsp.ExecuteCommandParams) -> object:
+    """Carry out a command. What cannot be done is answered with the sentence to show."""
+    try:
+        if params.command not in COMMANDS:
+            raise RooflintError(f"there is no command {params.command}")
+        return await COMMANDS[params.command](params)
+    except RooflintError as error:
+        sentence = str(error)
+    except Exception as error:
+        log.exception("%s failed", params.command)
+        sentence = f"{params.command} failed inside of rooflint ({error}): see the server's log"
+    raise JsonRpcException(sentence, int(lsp.LSPErrorCodes.RequestFailed))
+
+
+protocol().take_over(lsp.WORKSPACE_EXECUTE_COMMAND, execute_command)
+
+
+@command("rooflint.server.profile")
+async def profile(params: lsp.ExecuteCommandParams) -> dict[str, object]:
+    """Run a file under the profilers; `{"recording": folder, "summary": sentence}`."""
+    request = to_request(params.arguments, session)
+    name = Path(request.target[0]).name
+    if session.run is not None:
+        raise RooflintError(
+            f"{session.run.name} is being profiled: wait until it is done, or cancel it first"
+        )
+    session.run = run = Run(name)
+    token, message = None, "not done"
+    try:
+        run.token = token = await open_progress(server, params.work_done_token, f"Profile {name}")
+        hear = Listener(server, token).hear
+        folder = await _outcome(
+            run, asyncio.to_thread(rooflint.profile, request, hear, run.cancelled)
+        )
+        report = await _outcome(run, asyncio.to_thread(_judged, folder))
+        session.keep(request.root, report)
+        message = cards.summarize(report)
+        _show_anew()
+        return {"recording": str(folder), "summary": message, "cancelled": run.cancelled.is_set()}
+    except RooflintError as error:
+        message = str(error)
+        raise
+    finally:
+        session.run = None
+        close_progress(server, token, message)
+
+
+@handles(lsp.WINDOW_WORK_DONE_PROGRESS_CANCEL)
+def work_done_progress_cancel(params: lsp.WorkDoneProgressCancelParams) -> None:
+    if session.run is not None and session.run.token == params.token:
+        session.run.cancelled.set()
+
+
+@command("rooflint.server.import")
+async def import_recording(params: lsp.ExecuteCommandParams) -> dict[str, object]:
+    """Show a recording, trace or report that was made elsewhere."""
+    arguments = params.arguments or ()
+    path = arguments[0] if len(arguments) == 1 else None
+    if not isinstance(path, str):
+        raise RooflintError("to import, give one argument: the path of a recording or a trace")
+    path = to_lsp.to_path(path) or path
+    report = await asyncio.to_thread(_judged, Path(path))
+    for root in session.folders or [*session.searched]:
+        session.keep(root, report)
+    _show_anew()
+    return {"recording": path, "summary": cards.summarize(report)}
+
+
+@command("rooflint.server.clear")
+async def clear(params: lsp.ExecuteCommandParams) -> None:
+    """Forget what was measured, until the next profile or import."""
+    for root in [*session.reports]:
+        session.keep(root, None)
+    _show_anew()
+
+
+async def _load_latest(root: str) -> None:
+    """What was last recorded in a project that was opened again."""
+    with _fault_told("loading the last recording"):
+        folder = await asyncio.to_thread(rooflint.latest_recording, root)
+        report = await asyncio.to_thread(_judged, folder) if folder else None
+        if report and root not in session.reports:
+            session.keep(root, report)
+            _show_anew()
+
+
+def _judged(path: Path) -> Report:
+    recording = rooflint.read_recording(path)
+    return rooflint.judge(recording, rooflint.findings_of(recording))
+
+
+T = TypeVar("T")
+
+
+async def _outcome(run: Run, work: Coroutine[Any, Any, T]) -> T:
+    """What the work comes to. Cancelling only asks it to end: what it has by then is kept."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            run.cancelled.set()
+    return task.result()
+
+
+_tasks: set[asyncio.Task[None]] = set()
+"""asyncio itself holds tasks only weakly."""
+
+
+def _in_background(work: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.ensure_future(work)
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)

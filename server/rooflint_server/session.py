@@ -1,0 +1,140 @@
+"""The only state: the open documents, the loaded recordings, the settings, the run that is on."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Event
+
+import rooflint
+from rooflint.config import Config
+from rooflint.model import Finding, LineReport, Report
+from rooflint_server.document import Document, Encoding
+
+
+@dataclass(slots=True)
+class Run:
+    """A profile run that is going on."""
+
+    name: str
+    cancelled: Event = field(default_factory=Event)
+    token: int | str | None = None
+    """Under which the editor shows its progress."""
+
+
+@dataclass(slots=True)
+class Session:
+    """What the server knows between two messages."""
+
+    encoding: Encoding = "utf-16"
+    pulls: bool = False
+    """The editor asks for diagnostics; otherwise they are published."""
+    folders: list[str] = field(default_factory=list[str])
+    python: str | None = None
+    """The interpreter to profile with, if the settings name one."""
+    documents: dict[str, Document] = field(default_factory=dict[str, Document])
+    reports: dict[str, Report] = field(default_factory=dict[str, Report])
+    """What was measured, by project root; replaced whole."""
+    run: Run | None = None
+    searched: set[str] = field(default_factory=set[str])
+    """Roots whose last recording was looked for."""
+    outdated: list[Document] = field(default_factory=list[Document])
+    """Documents to publish, the one changed last at the end."""
+    configs: dict[str, Config] = field(default_factory=dict[str, Config])
+    """By folder; read anew after each save."""
+
+    def touch(self, document: Document) -> None:
+        """Have a document's diagnostics published soon, where the editor does not ask for them."""
+        if not self.pulls:
+            self.outdated = [*(d for d in self.outdated if d is not document), document]
+
+    def next_outdated(self) -> Document | None:
+        """The document to publish first: the one changed last."""
+        return self.outdated.pop() if self.outdated else None
+
+    def drop(self, document: Document) -> None:
+        """Forget a document that was closed."""
+        self.documents.pop(document.path, None)
+        self.outdated = [d for d in self.outdated if d is not document]
+
+    def forget_configs(self) -> None:
+        """Read the settings of projects anew."""
+        self.configs.clear()
+        for document in self.documents.values():
+            document.findings = document.reports = None
+            self.touch(document)
+
+    def keep(self, root: str, report: Report | None) -> None:
+        """Take a root's new measurements, or forget the old ones."""
+        if report is None:
+            self.reports.pop(root, None)
+        else:
+            self.reports[root] = report
+        for document in self.documents.values():
+            document.reports = None
+            self.touch(document)
+
+    def root_of(self, path: str) -> str:
+        """The project that a file belongs to: the innermost workspace folder, or its own."""
+        around = [folder for folder in self.folders if _inside(path, folder)]
+        return max(around, key=len, default=str(Path(path).parent))
+
+    def report_of(self, path: str) -> Report | None:
+        """What was measured in the innermost project around a file."""
+        around = [root for root in self.reports if _inside(path, root)]
+        return self.reports[max(around, key=len)] if around else None
+
+    def findings(self, document: Document) -> tuple[Finding, ...]:
+        """What the rules say about the document as it stands."""
+        if document.findings is None:
+            document.source = rooflint.open_source(document.path, document.text, document.source)
+            document.findings = rooflint.check(document.source, self.config_of(document.path))
+        return document.findings
+
+    def lines(self, document: Document) -> dict[int, LineReport]:
+        """All that is known of the document's lines as they stand, by line from 1."""
+        if document.reports is None:
+            report = self.report_of(document.path)
+            measured = (
+                rooflint.follow_edits(report, {document.path: document.text}) if report else {}
+            )
+            document.reports = _join(
+                document.path, measured.get(document.path, {}), self.findings(document)
+            )
+        return document.reports
+
+    def line(self, document: Document, line: int) -> LineReport | None:
+        """What is known of a line from 1: its own, or that of a statement that goes on in it."""
+        lines = self.lines(document)
+        if line in lines:
+            return lines[line]
+        for finding in self.findings(document):
+            if finding.span.line < line <= finding.span.end_line:
+                return lines[finding.span.line]
+        return None
+
+    def config_of(self, path: str) -> Config:
+        """The settings of the project around a file."""
+        folder = str(Path(path).parent)
+        if folder not in self.configs:
+            self.configs[folder] = rooflint.load_config(folder)
+        return self.configs[folder]
+
+
+def _join(
+    path: str, measured: dict[int, LineReport], findings: tuple[Finding, ...]
+) -> dict[int, LineReport]:
+    """Findings beside the costs of their lines."""
+    lines = {line: replace(report, findings=()) for line, report in measured.items()}
+    for finding in findings:
+        line = finding.span.line
+        report = lines.get(line) or LineReport(path, line)
+        lines[line] = replace(report, findings=(*report.findings, finding))
+    return lines
+
+
+def _inside(path: str, folder: str) -> bool:
+    """Whether a file lies below a folder, by the system's own rules for names."""
+    path, folder = os.path.normcase(path), os.path.normcase(folder)
+    return path.startswith(folder if folder.endswith(os.sep) else folder + os.sep)

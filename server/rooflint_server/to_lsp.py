@@ -1,0 +1,155 @@
+"""Our values → LSP types. The only file that knows both, and where columns become UTF-16."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from lsprotocol import types as lsp
+from pygls import uris
+
+from rooflint.model import Edit, Finding, Fix, LineReport, Recording, Severity, SourceSpan
+from rooflint_server.document import Document, Encoding, Place, count_units
+from rooflint_server.measured import finding_as_measured, line_as_measured
+
+SOURCE = "rooflint"
+
+SEVERITIES: dict[Severity, lsp.DiagnosticSeverity] = {
+    "error": lsp.DiagnosticSeverity.Error,
+    "warning": lsp.DiagnosticSeverity.Warning,
+    "information": lsp.DiagnosticSeverity.Information,
+    "hint": lsp.DiagnosticSeverity.Hint,
+}
+
+
+def to_path(uri: str) -> str | None:
+    """The file that a URI names, or the name of an unsaved one; `None`: neither."""
+    scheme = uris.uri_scheme(uri)
+    if scheme == "file":
+        return uris.to_fs_path(uri)
+    return uri if scheme == "untitled" else None
+
+
+def to_place(document: Document, position: lsp.Position, encoding: Encoding) -> Place:
+    """Where a position stands in characters."""
+    return document.place(position.line, position.character, encoding)
+
+
+def to_range(document: Document, span: SourceSpan, encoding: Encoding) -> lsp.Range:
+    """A span of the document as the editor counts it."""
+    return lsp.Range(
+        _to_position(document, span.line - 1, span.column, encoding),
+        _to_position(document, span.end_line - 1, span.end_column, encoding),
+    )
+
+
+def to_line_range(document: Document, line: int, encoding: Encoding) -> lsp.Range:
+    """The code of a line (from 1), without the space around it."""
+    content = document.content(line - 1)
+    start, end = len(content) - len(content.lstrip()), len(content.rstrip())
+    return lsp.Range(
+        _to_position(document, line - 1, start, encoding),
+        _to_position(document, line - 1, max(start, end), encoding),
+    )
+
+
+def to_diagnostics(
+    document: Document,
+    lines: Iterable[LineReport],
+    recording: Recording | None,
+    encoding: Encoding,
+    *,
+    related: bool,
+) -> list[lsp.Diagnostic]:
+    """One for each finding, with its measured cost, and one for each other line that costs much."""
+    diagnostics: list[lsp.Diagnostic] = []
+    for report in lines:
+        for finding in report.findings:
+            severity, message = finding_as_measured(finding, report, recording)
+            diagnostics.append(
+                lsp.Diagnostic(
+                    range=to_range(document, finding.span, encoding),
+                    message=message,
+                    severity=SEVERITIES[severity],
+                    source=SOURCE,
+                    code=finding.rule,
+                    related_information=_to_related(document, finding, encoding)
+                    if related
+                    else None,
+                )
+            )
+        if not report.findings and recording and (said := line_as_measured(report, recording)):
+            severity, message = said
+            diagnostics.append(
+                lsp.Diagnostic(
+                    range=to_line_range(document, report.line, encoding),
+                    message=message,
+                    severity=SEVERITIES[severity],
+                    source=SOURCE,
+                    code=report.verdict.limiter if report.verdict else None,
+                )
+            )
+    return diagnostics
+
+
+def to_hover(
+    document: Document, line: int, card: str, encoding: Encoding, *, markdown: bool
+) -> lsp.Hover:
+    """A card over the code of a line (from 1)."""
+    kind = lsp.MarkupKind.Markdown if markdown else lsp.MarkupKind.PlainText
+    return lsp.Hover(lsp.MarkupContent(kind, card), to_line_range(document, line, encoding))
+
+
+def to_code_action(
+    document: Document,
+    fix: Fix,
+    diagnostics: Sequence[lsp.Diagnostic],
+    encoding: Encoding,
+    *,
+    preferred: bool,
+    versioned: bool,
+) -> lsp.CodeAction:
+    """A fix of the document as a quick fix for `diagnostics`."""
+    edits = [to_text_edit(document, edit, encoding) for edit in fix.edits]
+    if versioned:
+        identity = lsp.OptionalVersionedTextDocumentIdentifier(
+            uri=document.uri, version=document.version
+        )
+        change = lsp.WorkspaceEdit(document_changes=[lsp.TextDocumentEdit(identity, edits)])
+    else:
+        change = lsp.WorkspaceEdit(changes={document.uri: edits})
+    return lsp.CodeAction(
+        title=fix.title,
+        kind=lsp.CodeActionKind.QuickFix,
+        diagnostics=list(diagnostics),
+        is_preferred=preferred or None,
+        edit=change,
+    )
+
+
+def to_text_edit(document: Document, edit: Edit, encoding: Encoding) -> lsp.TextEdit:
+    return lsp.TextEdit(to_range(document, edit.span, encoding), edit.text)
+
+
+def _to_related(
+    document: Document, finding: Finding, encoding: Encoding
+) -> list[lsp.DiagnosticRelatedInformation]:
+    related: list[lsp.DiagnosticRelatedInformation] = []
+    for because in finding.because:
+        place = document if because.span.path == document.path else _read(because.span.path)
+        location = lsp.Location(place.uri, to_range(place, because.span, encoding))
+        related.append(lsp.DiagnosticRelatedInformation(location, because.message))
+    return related
+
+
+def _read(path: str) -> Document:
+    """A file that explains a finding in another; empty if it has gone."""
+    document = Document(uris.from_fs_path(path) or path, path)
+    with contextlib.suppress(OSError):
+        document.rewrite(Path(path).read_text("utf-8", "replace"))
+    return document
+
+
+def _to_position(document: Document, line: int, column: int, encoding: Encoding) -> lsp.Position:
+    return lsp.Position(line, count_units(document.content(line), column, encoding))

@@ -1,0 +1,138 @@
+"""How messages come in: all that have arrived are taken before any work is done on them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, BinaryIO, cast
+
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.protocol import LanguageServerProtocol
+from pygls.protocol.json_rpc import RPCMessage
+
+from rooflint.model import RooflintError
+
+
+async def converse(protocol: Protocol, reader: BinaryIO, work: Callable[[], bool]) -> None:
+    """Handle messages until the editor goes; when none wait, `work` does one piece of the rest.
+
+    `work` says whether more is left. A thread reads ahead, so a burst of edits is applied
+    whole, and only its outcome is analysed.
+    """
+    inbox: deque[bytes | None] = deque()
+    arrived = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def listen() -> None:
+        for body in _bodies(reader):
+            inbox.append(body)
+            loop.call_soon_threadsafe(arrived.set)
+        inbox.append(None)
+        loop.call_soon_threadsafe(arrived.set)
+
+    protocol.wake = arrived.set
+    protocol.waiting = inbox
+    threading.Thread(target=listen, name="rooflint-listen", daemon=True).start()
+    while True:
+        await arrived.wait()
+        arrived.clear()
+        more = True
+        while more:
+            while inbox:
+                body = inbox.popleft()
+                if body is None:
+                    return
+                protocol.receive(body)
+            await asyncio.sleep(0)  # Requests that were begun above are answered in here.
+            more = bool(inbox) or work()
+
+
+class Protocol(LanguageServerProtocol):
+    """pygls's, told when to work and proof against messages of another shape."""
+
+    wake: Callable[[], None] = staticmethod(lambda: None)
+    """Has `work` called soon."""
+    waiting: Sequence[bytes | None] = ()
+    """Messages that have arrived and were not taken yet."""
+
+    def take_over(self, method: str, handler: Callable[[Any], Any]) -> None:
+        """Have a handler of ours in place of pygls's own."""
+        self.fm.add_builtin_feature(method, handler)  # pyright: ignore[reportUnknownMemberType]
+
+    def receive(self, body: bytes) -> None:
+        """Handle one message. What does not fit the protocol is refused, never fatal."""
+        try:
+            message: Any = json.loads(body)
+        except ValueError:
+            return
+        if not isinstance(message, dict):
+            return
+        fields = cast("dict[str, Any]", message)
+        try:
+            self.handle_message(cast("RPCMessage", self.structure_message(fields)))
+        except JsonRpcException:
+            if "id" in fields and "method" in fields:
+                refusal = JsonRpcInvalidParams(f"{fields['method']}: parameters of another shape")
+                self._send_response(fields["id"], error=refusal.to_response_error())
+
+
+def _bodies(reader: BinaryIO) -> Iterator[bytes]:
+    """The messages of a stream, one by one, until it ends."""
+    length = 0
+    for header in iter(reader.readline, b""):
+        name, _, value = header.partition(b":")
+        if name.strip().lower() == b"content-length" and value.strip().isdigit():
+            length = int(value)
+        elif length and not header.strip():
+            body = reader.read(length)
+            if len(body) < length:
+                return
+            yield body
+            length = 0
+
+
+class Writer:
+    """Sends each message whole, from whichever thread."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+
+    def write(self, data: bytes) -> None:
+        with self._lock:
+            self._stream.write(data)
+            self._stream.flush()
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.close()
+
+
+def open_stdio() -> tuple[BinaryIO, Writer]:
+    """Our stdin and stdout, and nobody else's: prints and children get stderr and no input."""
+    reader, writer = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return reader, Writer(writer)
+
+
+def open_loopback(port: int) -> tuple[BinaryIO, Writer]:
+    """The first editor that comes to a port of this machine."""
+    try:
+        listener = socket.create_server(("127.0.0.1", port))
+    except (OSError, OverflowError) as error:
+        raise RooflintError(f"port {port} cannot be used ({error}): name another one") from error
+    with listener:
+        print(f"rooflint: listening on 127.0.0.1:{listener.getsockname()[1]}", file=sys.stderr)
+        connection, _ = listener.accept()
+    return connection.makefile("rb"), Writer(connection.makefile("wb"))
