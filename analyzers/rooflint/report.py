@@ -1,1 +1,159 @@
 """Joins findings, costs and verdicts by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from rooflint.model import (
+    Finding,
+    KernelCost,
+    LineCost,
+    LineReport,
+    Recording,
+    Report,
+    Severity,
+    Verdict,
+)
+from rooflint.units import show_share, show_us
+from rooflint.verdicts import judge_line, judge_step
+from rooflint.verdicts.gains import find_gains
+
+WARNING_RATIO = 0.05
+"""From this share of the window on, GPU idle time behind a wait is a warning."""
+
+INFORMATION_RATIO = 0.01
+"""From this share on it is an information; below, the wait is free: a hint."""
+
+
+def make_report(recording: Recording, findings: Iterable[Finding] = ()) -> Report:
+    """Every line that has a finding or a cost, the costliest first."""
+    costs = {(_place(cost.path), cost.line): cost for cost in recording.lines}
+    kernels = _by_line(recording.kernels)
+    found: dict[tuple[str, int], list[Finding]] = {}
+    for finding in findings:
+        found.setdefault((_place(finding.span.path), finding.span.line), []).append(finding)
+    lines = [
+        _line_report(key, costs.get(key), tuple(kernels.get(key, ())), found.get(key), recording)
+        for key in {**costs, **kernels, **found}
+    ]
+    lines.sort(key=lambda line: (-total_us(line.cost), line.path, line.line))
+    return Report(
+        recording=recording,
+        step=judge_step(recording),
+        lines=tuple(lines),
+        gains=find_gains(recording, lines),
+    )
+
+
+def total_us(cost: LineCost | None) -> float:
+    """What a line costs in all: work on the device, and what the device idles because of it."""
+    if cost is None:
+        return 0.0
+    return cost.device_us + cost.gpu_idle_us + cost.launch_idle_us
+
+
+def measured_severity(line: LineReport, report: Report) -> Severity | None:
+    """How severe a finding about waiting is, by what was measured on its line.
+
+    A wait behind which the GPU idles for 5 % of the window or more is a warning, for 1 to 5 %
+    an information, for less a hint: it is free. `None`: no wait was measured here.
+    """
+    cost, window_us = line.cost, report.recording.window_us
+    if line.stale or cost is None or cost.wait_count == 0 or window_us <= 0:
+        return None
+    idle_ratio = cost.gpu_idle_us / window_us
+    if idle_ratio >= WARNING_RATIO:
+        return "warning"
+    return "information" if idle_ratio >= INFORMATION_RATIO else "hint"
+
+
+def cost_sentence(line: LineReport, report: Report) -> str | None:
+    """What was measured on a line, in one sentence; `None`: nothing was."""
+    cost, verdict, recording = line.cost, line.verdict, report.recording
+    if cost is None:
+        return None
+    parts: list[str] = []
+    if cost.wait_count and (cost.host_wait_us > cost.device_us or cost.gpu_idle_us > 0):
+        parts.append(_wait_sentence(cost, verdict, recording))
+    if cost.device_us and not (verdict and verdict.free):
+        parts.append(_device_sentence(cost, recording))
+    if not parts:
+        return None
+    return ("before this line was changed: " if line.stale else "") + "; ".join(parts)
+
+
+def _wait_sentence(cost: LineCost, verdict: Verdict | None, recording: Recording) -> str:
+    blocked = (
+        f"blocks {_a_step(cost.host_wait_us, recording)} "
+        f"({_share(cost.host_wait_us, recording.window_us)})"
+    )
+    if verdict and verdict.free:
+        return f"{blocked}: {verdict.reason}"
+    if cost.gpu_idle_us < INFORMATION_RATIO * recording.window_us:
+        return f"{blocked}: free here"
+    return f"{blocked}, the GPU idles {show_us(cost.gpu_idle_us / recording.step_count)} behind it"
+
+
+def _device_sentence(cost: LineCost, recording: Recording) -> str:
+    steps = recording.step_count
+    on_cpu = recording.device.kind == "cpu"
+    whole_us = recording.window_us if on_cpu else recording.gpu_busy_us or 0.0
+    share = f" ({_share(cost.device_us, whole_us)} of {'the' if on_cpu else 'GPU'} time)"
+    time = show_us(cost.forward_us / steps)
+    if cost.backward_us:
+        time += f" forward + {show_us(cost.backward_us / steps)} backward"
+    unit = " a step" if recording.steps else ""
+    return f"{time} of {'CPU' if on_cpu else 'GPU'} time{unit}{share if whole_us else ''}"
+
+
+def _a_step(us: float, recording: Recording) -> str:
+    return show_us(us / recording.step_count) + (" a step" if recording.steps else "")
+
+
+def _share(us: float, whole_us: float) -> str:
+    return show_share(us / whole_us) if whole_us > 0 else "–"
+
+
+def _line_report(
+    key: tuple[str, int],
+    cost: LineCost | None,
+    kernels: tuple[KernelCost, ...],
+    findings: list[Finding] | None,
+    recording: Recording,
+) -> LineReport:
+    path, line = key
+    if cost is None and kernels:
+        cost = _cost_of(path, line, kernels)
+    return LineReport(
+        path=cost.path if cost else path,
+        line=line,
+        findings=tuple(findings or ()),
+        cost=cost,
+        verdict=judge_line(cost, kernels, recording) if cost else None,
+        kernels=kernels,
+    )
+
+
+def _cost_of(path: str, line: int, kernels: tuple[KernelCost, ...]) -> LineCost:
+    """The cost of a line that is known by its kernels alone (a report with line marks)."""
+    return LineCost(
+        path,
+        line,
+        forward_us=sum(kernel.gpu_us for kernel in kernels if not kernel.backward),
+        backward_us=sum(kernel.gpu_us for kernel in kernels if kernel.backward),
+        launch_count=sum(kernel.launch_count for kernel in kernels),
+    )
+
+
+def _by_line(kernels: Iterable[KernelCost]) -> Mapping[tuple[str, int], list[KernelCost]]:
+    by_line: dict[tuple[str, int], list[KernelCost]] = {}
+    for kernel in kernels:
+        if kernel.path is not None and kernel.line is not None:
+            by_line.setdefault((_place(kernel.path), kernel.line), []).append(kernel)
+    return by_line
+
+
+def _place(path: str) -> str:
+    """One name for a file, however it is written: `./train.py` is /home/user/train.py."""
+    return str(Path(path).absolute()) if ".." not in path else str(Path(path).resolve())

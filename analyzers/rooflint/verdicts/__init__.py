@@ -1,1 +1,124 @@
-"""What limits a line, and what to do; one file per verdict."""
+"""What limits a line, and what to do; one file per verdict.
+
+A kernel is judged by its counters, or, without, by what its op's shapes say (estimated):
+memory-bound and compute-bound need a unit that is busy, overhead-bound a kernel about as short
+as its launch, latency-bound the absence of all that. A line is judged by its waits first,
+since an idle GPU costs more than a slow kernel, then by the kernels that take most of its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rooflint.model import KernelCost, LineCost, Recording, Verdict
+from rooflint.units import show_us
+from rooflint.verdicts import (
+    compute_bound,
+    free_wait,
+    latency_bound,
+    memory_bound,
+    on_cpu,
+    overhead_bound,
+    sync_bound,
+    unknown,
+)
+from rooflint.verdicts.overhead_bound import mean_kernel_us, show_launches
+from rooflint.verdicts.step import judge_busy, judge_idle, weigh
+
+# Most decisive first: a busy unit binds whatever else is true; a grid that cannot fill the GPU
+# explains a short kernel, not the other way round.
+KERNEL_JUDGES = (
+    compute_bound.judge,
+    memory_bound.judge,
+    overhead_bound.judge_shorter_than_launch,
+    latency_bound.judge_small_grid,
+    overhead_bound.judge,
+    latency_bound.judge,
+    unknown.judge,
+)
+
+
+def judge_kernel(kernel: KernelCost, recording: Recording) -> Verdict:
+    """What limits one kernel."""
+    verdicts = (judge(kernel, recording) for judge in KERNEL_JUDGES)
+    return next(verdict for verdict in verdicts if verdict)
+
+
+def judge_line(
+    cost: LineCost, kernels: tuple[KernelCost, ...], recording: Recording
+) -> Verdict | None:
+    """What limits one line; `None`: it ran nothing that could be limited."""
+    if recording.device.kind == "cpu":
+        return on_cpu.judge_line(cost, recording)
+    return (
+        sync_bound.judge_line(cost, recording)
+        or overhead_bound.judge_line(cost, kernels, recording)
+        or free_wait.judge_line(cost, recording)
+        or _judge_by_kernels(kernels, recording)
+        or _judge_copies(cost)
+    )
+
+
+def judge_step(recording: Recording) -> Verdict:
+    """What limits the step as a whole."""
+    idle = judge_idle(recording)
+    if idle:
+        return idle
+    if recording.device.kind == "cpu":
+        verdicts = ((on_cpu.judge_line(cost, recording), cost) for cost in recording.lines)
+        return on_cpu.judge_step(
+            recording, ((v.limiter, cost.device_us) for v, cost in verdicts if v)
+        )
+    kernels = recording.kernels
+    return judge_busy(
+        (judge_kernel(kernel, recording).limiter, kernel_us(kernel)) for kernel in kernels
+    )
+
+
+def kernel_us(kernel: KernelCost) -> float:
+    """GPU time of a kernel; of a report without a timeline, as ncu timed it."""
+    if kernel.gpu_us > 0 or kernel.counters is None:
+        return kernel.gpu_us
+    return (kernel.counters.duration_us or 0.0) * max(1, kernel.launch_count)
+
+
+def _judge_by_kernels(kernels: Sequence[KernelCost], recording: Recording) -> Verdict | None:
+    """The verdict that holds for most of the line's GPU time, told by its costliest kernel."""
+    if not kernels:
+        return None
+    judged = [(kernel_us(kernel), judge_kernel(kernel, recording), kernel) for kernel in kernels]
+    shares = weigh((verdict.limiter, us) for us, verdict, _ in judged)
+    if not shares:
+        return None
+    limiter = shares[0][0]
+    same = [entry for entry in judged if entry[1].limiter == limiter]
+    _, verdict, _ = max(same, key=lambda entry: entry[0])
+    reason = verdict.reason
+    mean_us = mean_kernel_us(kernels)
+    if len(kernels) > 1 and mean_us is not None and limiter in ("overhead-bound", "latency-bound"):
+        launches = f"{show_launches(kernels, recording)}, {show_us(mean_us)} each on average"
+        reason = launches if limiter == "overhead-bound" else f"{launches}; the longest: {reason}"
+    saves = [v.saves_us for _, v, _ in judged if v.saves_us is not None]
+    return Verdict(
+        limiter,
+        reason,
+        verdict.advice,
+        provenance=verdict.provenance,
+        roof_ratio=_mean_roof_ratio([(us, v) for us, v, _ in judged]),
+        saves_us=sum(saves) if saves else None,
+    )
+
+
+def _mean_roof_ratio(judged: Sequence[tuple[float, Verdict]]) -> float | None:
+    """The time the line needs at its roof as a share of what it took, if most of it is known."""
+    known = [(us, verdict.roof_ratio) for us, verdict in judged if verdict.roof_ratio is not None]
+    known_us = sum(us for us, _ in known)
+    if known_us <= 0 or known_us < 0.5 * sum(us for us, _ in judged):
+        return None
+    return sum(us * ratio for us, ratio in known) / known_us
+
+
+def _judge_copies(cost: LineCost) -> Verdict | None:
+    if cost.device_us <= 0:
+        return None
+    return Verdict("unknown", "copies or sets alone: no kernel to judge")

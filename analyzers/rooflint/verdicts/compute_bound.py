@@ -1,0 +1,90 @@
+"""Compute-bound: the arithmetic units are the busiest part, and busy."""
+
+from __future__ import annotations
+
+from rooflint.model import KernelCost, Recording, Verdict
+from rooflint.units import show_share
+from rooflint.verdicts.rates import BUSY_RATIO, DONE_RATIO, Rates, show_compute
+from rooflint.verdicts.roofline import Work, is_fp32_product, kernel_work, peak_of, show_pipe
+from rooflint.verdicts.symptoms import symptoms
+
+ESTIMATED_BUSY_RATIO = 0.45
+"""Without counters, FLOPs at this share of peak mean a busy pipe: FP32 products measured on an
+H200 at 42, 55, 64 and 77 % of peak FLOPs showed SM throughputs of 55, 76, 81 and 87 %."""
+
+TF32_ADVICE = (
+    'allow TF32 with torch.set_float32_matmul_precision("high"), or use '
+    "torch.autocast(dtype=torch.bfloat16)"
+)
+
+
+def judge(kernel: KernelCost, recording: Recording) -> Verdict | None:
+    work = kernel_work(kernel, recording)
+    rates = Rates.of(kernel, recording)
+    if rates is None:
+        return _estimate(kernel, work)
+    if rates.sm_ratio < BUSY_RATIO or rates.sm_ratio <= (rates.memory_ratio or 0.0):
+        return None
+    parts = [_show_rate(kernel, work), f"the SMs are {show_share(rates.sm_ratio)} busy"]
+    if rates.memory_ratio is None:
+        parts.append("the report has no memory throughput to set beside it")
+    parts += symptoms(kernel)
+    return _verdict(kernel, work, parts)
+
+
+def _estimate(kernel: KernelCost, work: Work | None) -> Verdict | None:
+    ratio = work.compute_ratio if work else None
+    if work is None or ratio is None or ratio < ESTIMATED_BUSY_RATIO:
+        return None
+    if ratio < (work.memory_ratio or 0.0):
+        return None
+    return _verdict(kernel, work, [_show_rate(kernel, work)])
+
+
+def _verdict(kernel: KernelCost, work: Work | None, parts: list[str]) -> Verdict:
+    roof_ratio = work.roof_ratio if work else None
+    done = roof_ratio is not None and roof_ratio >= DONE_RATIO
+    text = "; ".join(part for part in parts if part)
+    return Verdict(
+        "compute-bound",
+        f"done: {text}" if done else text,
+        _advise(kernel, work, done),
+        provenance=work.provenance if work else "ncu",
+        roof_ratio=roof_ratio,
+        saves_us=tensor_core_gain_us(kernel, work),
+    )
+
+
+def _show_rate(kernel: KernelCost, work: Work | None) -> str:
+    if work is None or work.main_pipe is None:
+        return ""
+    what = f"{show_pipe(work.main_pipe)} product" if is_fp32_product(kernel) else ""
+    return f"{what + ' at ' if what else ''}{show_compute(work)}"
+
+
+def _advise(kernel: KernelCost, work: Work | None, done: bool) -> str:
+    if is_fp32_product(kernel) and (work is None or peak_of("tensor tf32", work.peaks)):
+        return TF32_ADVICE
+    if done:
+        return "leave it: only fewer FLOPs or a lower precision would make it faster"
+    pipe = work.main_pipe if work else None
+    if pipe == "tensor tf32":
+        return "use torch.autocast(dtype=torch.bfloat16): twice the rate of TF32"
+    if pipe in ("fp64", "tensor fp64"):
+        return "use float32 where the accuracy allows"
+    if pipe in ("tensor bf16", "tensor fp16"):
+        return "do fewer FLOPs, or the same in FP8; 70 to 80 % is what good libraries reach"
+    return "do fewer operations, in a lower precision, or on tensor cores"
+
+
+def tensor_core_gain_us(kernel: KernelCost, work: Work | None) -> float | None:
+    """At most this much less over the window, if an FP32 product ran in TF32 at its roof."""
+    if work is None or not is_fp32_product(kernel):
+        return None
+    peak = peak_of("tensor tf32", work.peaks)
+    if not peak or peak <= (peak_of("fp32", work.peaks) or 0.0):
+        return None
+    compute_us = 1e6 * work.flop / peak
+    memory_us = 1e6 * (work.byte_count or 0.0) / work.peaks.dram_bytes_per_s
+    spared = 1 - max(compute_us, memory_us) / work.duration_us
+    return kernel.gpu_us * max(0.0, spared)

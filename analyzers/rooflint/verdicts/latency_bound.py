@@ -1,0 +1,96 @@
+"""Latency-bound: no part of the GPU is busy; the kernel waits, mostly for memory."""
+
+from __future__ import annotations
+
+from math import prod
+
+from rooflint.model import KernelCost, Recording, Verdict
+from rooflint.units import show_number, show_share
+from rooflint.verdicts.compute_bound import TF32_ADVICE, tensor_core_gain_us
+from rooflint.verdicts.gpus import find_sm_count
+from rooflint.verdicts.rates import BUSY_RATIO, Rates, show_compute
+from rooflint.verdicts.roofline import Work, is_fp32_product, kernel_work, peak_of, show_pipe
+from rooflint.verdicts.symptoms import (
+    COALESCE_ADVICE,
+    LOW_OCCUPANCY_RATIO,
+    is_uncoalesced,
+    symptoms,
+)
+
+
+def judge(kernel: KernelCost, recording: Recording) -> Verdict | None:
+    """A kernel whose counters show no busy unit, or whose grid cannot fill the GPU."""
+    rates = Rates.of(kernel, recording)
+    small_grid = judge_small_grid(kernel, recording)
+    if small_grid or rates is None:
+        return small_grid
+    if max(rates.sm_ratio, rates.memory_ratio or 0.0) >= BUSY_RATIO:
+        return None
+    return _verdict(kernel, recording, [_show_rates(rates)], _advise(kernel))
+
+
+def judge_small_grid(kernel: KernelCost, recording: Recording) -> Verdict | None:
+    """A kernel that cannot fill the GPU: its grid is less than one wave of blocks."""
+    rates = Rates.of(kernel, recording)
+    if rates and max(rates.sm_ratio, rates.memory_ratio or 0.0) >= BUSY_RATIO:
+        return None
+    grid = _show_small_grid(kernel, recording)
+    if grid is None:
+        return None
+    parts = [grid] if rates is None else [grid, _show_rates(rates)]
+    advice = "give it more work at once: a larger batch, or one batched op (torch.bmm) for many"
+    return _verdict(kernel, recording, parts, advice)
+
+
+def _show_small_grid(kernel: KernelCost, recording: Recording) -> str | None:
+    waves = kernel.counters.waves if kernel.counters else None
+    sm_count = find_sm_count(recording.device)
+    block_count = prod(kernel.grid) if kernel.grid else None
+    on = f": {block_count} blocks on {sm_count} SMs" if block_count and sm_count else ""
+    if waves is not None:
+        return f"the grid fills {show_number(waves)} of a wave{on}" if waves < 1 else None
+    if block_count and sm_count and block_count < sm_count:
+        return f"the grid is too small{on}"
+    return None
+
+
+def _verdict(kernel: KernelCost, recording: Recording, parts: list[str], advice: str) -> Verdict:
+    work = kernel_work(kernel, recording)
+    fp32 = _show_fp32(kernel, work)
+    if fp32:
+        parts = [fp32, *parts]
+        advice = f"{advice}; {TF32_ADVICE}"
+    return Verdict(
+        "latency-bound",
+        "; ".join([*parts, *symptoms(kernel)]),
+        advice,
+        provenance="ncu" if kernel.counters else "estimated",
+        roof_ratio=work.roof_ratio if work else None,
+        saves_us=tensor_core_gain_us(kernel, work),
+    )
+
+
+def _show_fp32(kernel: KernelCost, work: Work | None) -> str | None:
+    if work is None or work.main_pipe is None or not is_fp32_product(kernel):
+        return None
+    if peak_of("tensor tf32", work.peaks) is None:
+        return None
+    return f"{show_pipe(work.main_pipe)} product at {show_compute(work)}"
+
+
+def _show_rates(rates: Rates) -> str:
+    if rates.memory_ratio is None:
+        return f"the SMs are {show_share(rates.sm_ratio)} busy; memory was not measured"
+    return (
+        f"neither the SMs ({show_share(rates.sm_ratio)}) nor {rates.level or 'memory'} "
+        f"({show_share(rates.memory_ratio)}) are busy"
+    )
+
+
+def _advise(kernel: KernelCost) -> str:
+    counters = kernel.counters
+    if counters and is_uncoalesced(counters):
+        return COALESCE_ADVICE
+    if counters and (counters.occupancy_ratio or 1.0) < LOW_OCCUPANCY_RATIO:
+        return "keep more loads in flight: more rows at once, larger blocks, or a fused op"
+    return "give each launch more work: fuse it with its neighbours (torch.compile), or batch more"

@@ -1,0 +1,89 @@
+"""Memory-bound: a level of the memory is the busiest part, and busy."""
+
+from __future__ import annotations
+
+from rooflint.model import KernelCost, Recording, Verdict
+from rooflint.units import show_share
+from rooflint.verdicts.compute_bound import TF32_ADVICE, tensor_core_gain_us
+from rooflint.verdicts.rates import BUSY_RATIO, DONE_RATIO, Rates, show_bandwidth, show_compute
+from rooflint.verdicts.roofline import Work, is_fp32_product, kernel_work, peak_of, show_pipe
+from rooflint.verdicts.symptoms import COALESCE_ADVICE, is_uncoalesced, symptoms
+
+IN_CACHE_RATIO = 1.05
+"""More than DRAM can deliver: what the shapes say did not come from there."""
+
+
+def judge(kernel: KernelCost, recording: Recording) -> Verdict | None:
+    work = kernel_work(kernel, recording)
+    rates = Rates.of(kernel, recording)
+    if rates is None:
+        return _estimate(work)
+    if rates.memory_ratio is None or rates.memory_ratio < BUSY_RATIO:
+        return None
+    # SM throughput counts load and store instructions too, so where both are equal, it is they.
+    if rates.memory_ratio < rates.sm_ratio:
+        return None
+    roof_ratio = work.roof_ratio if work else None
+    if rates.level == "DRAM":
+        return _bound_by_dram(kernel, work, rates, roof_ratio)
+    parts = [f"{rates.level} at {show_share(rates.memory_ratio)} of its throughput"]
+    if rates.dram_ratio is not None:
+        parts[0] += f" while DRAM is at {show_share(rates.dram_ratio)}"
+    fp32 = is_fp32_product(kernel) and work is not None and peak_of("tensor tf32", work.peaks)
+    if fp32 and work and work.main_pipe:
+        parts.insert(0, f"{show_pipe(work.main_pipe)} product at {show_compute(work)}")
+    parts += symptoms(kernel)
+    return Verdict(
+        "memory-bound",
+        "; ".join(parts),
+        _advise_cache(kernel, rates, bool(fp32)),
+        provenance="ncu",
+        roof_ratio=roof_ratio,
+        saves_us=tensor_core_gain_us(kernel, work),
+    )
+
+
+def _bound_by_dram(
+    kernel: KernelCost, work: Work | None, rates: Rates, roof_ratio: float | None
+) -> Verdict:
+    ratio = rates.dram_ratio or rates.memory_ratio or 0.0
+    done = max(ratio, roof_ratio or 0.0) >= DONE_RATIO
+    rate = show_bandwidth(work) if work else None
+    text = rate or f"{show_share(ratio)} of DRAM throughput"
+    parts = [f"done: {text}" if done else text, *symptoms(kernel)]
+    return Verdict(
+        "memory-bound",
+        "; ".join(parts),
+        FUSE_OR_LEAVE if done else FEWER_BYTES,
+        provenance="ncu",
+        roof_ratio=roof_ratio if roof_ratio is not None else ratio,
+    )
+
+
+FUSE_OR_LEAVE = "fuse it with its neighbours (torch.compile) or leave it"
+FEWER_BYTES = "move fewer bytes: fuse it (torch.compile), use bfloat16, or reuse what is in cache"
+
+
+def _advise_cache(kernel: KernelCost, rates: Rates, fp32: bool) -> str:
+    if kernel.counters and is_uncoalesced(kernel.counters):
+        return COALESCE_ADVICE
+    if fp32:
+        return TF32_ADVICE
+    if rates.level == "L2":
+        return "fuse it with its neighbours (torch.compile), so that values stay in registers"
+    return "reuse values in registers: larger tiles, wider loads, or a fused library kernel"
+
+
+def _estimate(work: Work | None) -> Verdict | None:
+    ratio = work.memory_ratio if work else None
+    if work is None or ratio is None or ratio < BUSY_RATIO or ratio > IN_CACHE_RATIO:
+        return None
+    done = ratio >= DONE_RATIO
+    text = show_bandwidth(work) or ""
+    return Verdict(
+        "memory-bound",
+        f"done: {text}" if done else text,
+        FUSE_OR_LEAVE if done else FEWER_BYTES,
+        provenance="estimated",
+        roof_ratio=work.roof_ratio,
+    )

@@ -1,0 +1,73 @@
+"""Overhead-bound: the time goes to launching work, not to the work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rooflint.model import KernelCost, LineCost, Recording, Verdict
+from rooflint.units import show_number, show_us
+from rooflint.verdicts.roofline import kernel_work
+
+TINY_US = 10.0
+"""A kernel below this is about as short as the launch that starts it."""
+
+LAUNCH_US = 5.0
+"""Below this it is shorter than any launch from Python, whatever else may limit it."""
+
+IDLE_RATIO = 0.01
+"""Less idle than this share of the window is not worth a verdict."""
+
+ADVICE = (
+    "launch less: fuse with torch.compile, replay a CUDA graph "
+    '(torch.compile(mode="reduce-overhead")), or batch'
+)
+
+
+def judge(kernel: KernelCost, recording: Recording) -> Verdict | None:
+    """A kernel so short that launching it costs as much as running it."""
+    mean_us = mean_kernel_us((kernel,))
+    if mean_us is None or mean_us >= TINY_US:
+        return None
+    work = kernel_work(kernel, recording)
+    return Verdict(
+        "overhead-bound",
+        f"{show_us(mean_us)} a kernel: about as short as its launch",
+        ADVICE,
+        provenance="ncu" if kernel.gpu_us <= 0 else "measured",
+        roof_ratio=work.roof_ratio if work else None,
+    )
+
+
+def judge_shorter_than_launch(kernel: KernelCost, recording: Recording) -> Verdict | None:
+    mean_us = mean_kernel_us((kernel,))
+    return judge(kernel, recording) if mean_us is not None and mean_us < LAUNCH_US else None
+
+
+def judge_line(
+    cost: LineCost, kernels: Sequence[KernelCost], recording: Recording
+) -> Verdict | None:
+    """A line for whose launches the GPU waits longer than it then works."""
+    if cost.launch_idle_us < max(IDLE_RATIO * recording.window_us, cost.device_us):
+        return None
+    a_step = show_us(cost.launch_idle_us / recording.step_count)
+    reason = f"the GPU waits {a_step} a step for this line's launches"
+    mean_us = mean_kernel_us(kernels)
+    if mean_us is not None:
+        reason += f": {show_launches(kernels, recording)} of {show_us(mean_us)} on average"
+    return Verdict("overhead-bound", reason, ADVICE, saves_us=cost.launch_idle_us)
+
+
+def mean_kernel_us(kernels: Sequence[KernelCost]) -> float | None:
+    """Mean length of a launch; of a report without a timeline, as ncu timed it."""
+    launch_count = sum(kernel.launch_count for kernel in kernels)
+    gpu_us = sum(kernel.gpu_us for kernel in kernels)
+    if launch_count and gpu_us > 0:
+        return gpu_us / launch_count
+    durations = [k.counters.duration_us for k in kernels if k.counters and k.counters.duration_us]
+    return sum(durations) / len(durations) if durations else None
+
+
+def show_launches(kernels: Sequence[KernelCost], recording: Recording) -> str:
+    """ "24 kernels a step"."""
+    a_step = sum(kernel.launch_count for kernel in kernels) / recording.step_count
+    return f"{show_number(a_step)} kernel{'' if a_step == 1 else 's'} a step"

@@ -1,0 +1,89 @@
+"""How busy the parts of the GPU were under one kernel, as its counters say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rooflint.model import Counters, KernelCost, Recording
+from rooflint.units import show_byte_rate, show_flop_rate, show_share
+from rooflint.verdicts.roofline import Work, kernel_work, peak_of
+
+BUSY_RATIO = 0.6
+"""A unit below this share of its peak is not what the kernel waits for (Nsight Compute draws
+the same line: https://docs.nvidia.com/nsight-compute/ProfilingGuide/)."""
+
+DONE_RATIO = 0.8
+"""From this share of its roof on, a kernel is done: nobody gets much closer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Shares of peak throughput. `memory_ratio` is that of the busiest level, named by `level`."""
+
+    sm_ratio: float
+    memory_ratio: float | None
+    dram_ratio: float | None
+    level: str | None
+
+    @classmethod
+    def of(cls, kernel: KernelCost, recording: Recording) -> Rates | None:
+        """`None`: not measured."""
+        counters = kernel.counters
+        if counters is None or counters.sm_ratio is None:
+            return None
+        dram_ratio = counters.dram_ratio
+        if dram_ratio is None and counters.dram_bytes is not None:
+            work = kernel_work(kernel, recording)
+            dram_ratio = work.memory_ratio if work else None
+        levels = _levels(counters, dram_ratio)
+        memory_ratio = counters.memory_ratio
+        if memory_ratio is None:
+            memory_ratio = max(levels.values(), default=None)
+        level = _binding(levels, memory_ratio) if memory_ratio is not None else None
+        return cls(counters.sm_ratio, memory_ratio, dram_ratio, level)
+
+
+def _levels(counters: Counters, dram_ratio: float | None) -> dict[str, float]:
+    levels = {
+        "DRAM": dram_ratio,
+        "L2": counters.l2_ratio,
+        "L1/shared memory": counters.l1_ratio,
+    }
+    return {level: ratio for level, ratio in levels.items() if ratio is not None}
+
+
+def _binding(levels: dict[str, float], memory_ratio: float) -> str | None:
+    """The level whose throughput is the memory throughput.
+
+    Not simply the largest: L1's share is of the cycles in which it was active, and each level
+    counts in its own way. Where no level was measured, memory alone is known to bind.
+    """
+    if not levels:
+        return "memory"
+    return min(levels, key=lambda level: abs(levels[level] - memory_ratio))
+
+
+def show_compute(work: Work) -> str:
+    """ "51 % of its roof (34 of 67 TFLOP/s)"; of the pipe's peak, where memory is the roof."""
+    pipe = work.main_pipe
+    peak = peak_of(pipe, work.peaks) if pipe else None
+    if peak is None:
+        return show_flop_rate(work.flop_per_s)
+    return (
+        f"{show_share(work.flop_per_s / peak)} of its roof "
+        f"({_of(show_flop_rate(work.flop_per_s), show_flop_rate(peak))})"
+    )
+
+
+def show_bandwidth(work: Work) -> str | None:
+    """ "85 % of bandwidth (2.84 of 3.35 TB/s)"."""
+    if work.bytes_per_s is None or work.memory_ratio is None:
+        return None
+    rates = _of(show_byte_rate(work.bytes_per_s), show_byte_rate(work.peaks.dram_bytes_per_s))
+    return f"{show_share(work.memory_ratio)} of bandwidth ({rates})"
+
+
+def _of(value: str, peak: str) -> str:
+    """ "34 of 67 TFLOP/s": the unit once, if it is the same."""
+    number, unit = value.split(" ", 1)
+    return f"{number if peak.endswith(' ' + unit) else value} of {peak}"

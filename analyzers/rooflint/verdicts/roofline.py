@@ -1,0 +1,160 @@
+"""Roofline maths: how fast could this have been, given its FLOPs, its bytes and the peaks?
+
+A piece of work needs at least the longest of the times that its operations and its bytes take
+at peak rate; the share of that in the time it took is its ratio to the roof.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rooflint.model import KernelCost, LineCost, Peaks, Provenance, Recording
+from rooflint.verdicts.gpus import find_peaks
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Operations by pipe, and bytes, done in some time. `None` bytes: not known."""
+
+    duration_us: float
+    flop_by_pipe: Mapping[str, float]
+    byte_count: float | None
+    peaks: Peaks
+    provenance: Provenance
+
+    @property
+    def flop(self) -> float:
+        return sum(self.flop_by_pipe.values())
+
+    @property
+    def compute_ratio(self) -> float | None:
+        """Share of peak of the busiest arithmetic pipe; `None`: no operations or no peak known."""
+        shares = [
+            _per_s(flop, self.duration_us) / peak
+            for pipe, flop in self.flop_by_pipe.items()
+            if flop and (peak := peak_of(pipe, self.peaks))
+        ]
+        return max(shares, default=None)
+
+    @property
+    def memory_ratio(self) -> float | None:
+        """Share of the peak DRAM bandwidth."""
+        if self.byte_count is None:
+            return None
+        return _per_s(self.byte_count, self.duration_us) / self.peaks.dram_bytes_per_s
+
+    @property
+    def roof_ratio(self) -> float | None:
+        """Achieved rate as a share of the roof at this intensity."""
+        ratios = (self.compute_ratio, self.memory_ratio)
+        return max((ratio for ratio in ratios if ratio is not None), default=None)
+
+    @property
+    def main_pipe(self) -> str | None:
+        """The pipe that did most of the operations."""
+        pipes = [pipe for pipe, flop in self.flop_by_pipe.items() if flop]
+        return max(pipes, key=self.flop_by_pipe.__getitem__, default=None)
+
+    @property
+    def flop_per_s(self) -> float:
+        return _per_s(self.flop, self.duration_us)
+
+    @property
+    def bytes_per_s(self) -> float | None:
+        return None if self.byte_count is None else _per_s(self.byte_count, self.duration_us)
+
+
+def kernel_work(kernel: KernelCost, recording: Recording) -> Work | None:
+    """One launch of a kernel, from counters if there are any, else from the op's shapes."""
+    peaks = peaks_for(kernel, recording)
+    if peaks is None:
+        return None
+    counters = kernel.counters
+    if counters and counters.duration_us and (counters.flop_by_pipe or counters.dram_bytes):
+        return Work(counters.duration_us, counters.flop_by_pipe, counters.dram_bytes, peaks, "ncu")
+    if kernel.gpu_us <= 0 or (kernel.flop is None and kernel.minimal_bytes is None):
+        return None
+    launches = max(1, kernel.launch_count)
+    duration_us = kernel.gpu_us / launches
+    flop = {}
+    if kernel.flop and kernel.precision:
+        pipe = _product_pipe(kernel.precision, kernel.name)
+        peak = peak_of(pipe, peaks)
+        if pipe == "fp32" and peak and _per_s(kernel.flop, kernel.gpu_us) > 1.05 * peak:
+            pipe = "tensor tf32"  # Faster than FP32 can be: TF32 was allowed.
+        flop = {pipe: kernel.flop / launches}
+    byte_count = None if kernel.minimal_bytes is None else kernel.minimal_bytes / launches
+    return Work(duration_us, flop, byte_count, peaks, "estimated")
+
+
+def line_work(cost: LineCost, recording: Recording) -> Work | None:
+    """All work of a line as one, from what the line itself knows (a run without a GPU)."""
+    peaks = peaks_of(recording)
+    if peaks is None or cost.device_us <= 0 or (cost.flop is None and cost.dram_bytes is None):
+        return None
+    flop = {_product_pipe(cost.precision or "fp32", ""): cost.flop} if cost.flop else {}
+    return Work(cost.device_us, flop, cost.dram_bytes, peaks, "estimated")
+
+
+def peaks_for(kernel: KernelCost, recording: Recording) -> Peaks | None:
+    """The roof as the kernel's own report states it, else the device's."""
+    if kernel.counters and kernel.counters.peaks:
+        return kernel.counters.peaks
+    return peaks_of(recording)
+
+
+def peaks_of(recording: Recording) -> Peaks | None:
+    return recording.peaks or find_peaks(recording.device)
+
+
+def peak_of(pipe: str, peaks: Peaks) -> float | None:
+    """Peak rate of a pipe. A table's "bf16" means tensor cores, unless it names both."""
+    tensor = f"tensor {pipe.removeprefix('tensor ')}"
+    if pipe == tensor:
+        return peaks.flop_per_s.get(pipe) or peaks.flop_per_s.get(pipe.removeprefix("tensor "))
+    if pipe in _TENSOR_TYPES and tensor not in peaks.flop_per_s:
+        return None
+    return peaks.flop_per_s.get(pipe) or None
+
+
+_TENSOR_TYPES = ("tf32", "bf16", "fp16", "fp8", "int8")
+
+
+def is_product(kernel: KernelCost) -> bool:
+    """Whether a kernel multiplies matrices (convolutions and attention included)."""
+    return kernel.flop is not None or bool(_PRODUCT.search(kernel.name))
+
+
+_PRODUCT = re.compile(r"gemm|xmma|cutlass|nvjet|conv|wgrad|dgrad|_bmm|Cijk_", re.IGNORECASE)
+
+
+def is_fp32_product(kernel: KernelCost) -> bool:
+    """Whether a kernel multiplies FP32 matrices on the ordinary FP32 pipe."""
+    if kernel.counters and kernel.counters.flop_by_pipe:
+        flop_by_pipe = kernel.counters.flop_by_pipe
+        on_fp32 = flop_by_pipe.get("fp32", 0.0) > 0.5 * sum(flop_by_pipe.values())
+        return is_product(kernel) and on_fp32
+    if kernel.precision != "fp32" or kernel.flop is None:
+        return False
+    return _product_pipe("fp32", kernel.name) == "fp32"
+
+
+def _product_pipe(precision: str, kernel_name: str) -> str:
+    """The pipe that a product of this type runs on: tensor cores, but for FP32 proper."""
+    name = kernel_name.lower()
+    if precision == "fp32":
+        # Tensor core kernels for FP32 inputs carry one of these marks in their names.
+        marks = ("tf32", "s1688", "s16816", "tensorop", "nvjet")
+        return "tensor tf32" if any(mark in name for mark in marks) else "fp32"
+    return f"tensor {precision}"
+
+
+def show_pipe(pipe: str) -> str:
+    """A pipe as people write it: FP32, TF32, BF16."""
+    return pipe.removeprefix("tensor ").upper()
+
+
+def _per_s(amount: float, us: float) -> float:
+    return 1e6 * amount / us

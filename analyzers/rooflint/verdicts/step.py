@@ -1,0 +1,105 @@
+"""The step as a whole: does the GPU have work all the time, and if not, what is it waiting for?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import ceil
+
+from rooflint.model import Limiter, Recording, Verdict
+from rooflint.units import show_number, show_share, show_us
+from rooflint.verdicts.overhead_bound import ADVICE
+
+BUSY_RATIO = 0.8
+"""A GPU that works for less of the step is waiting for the CPU; below a fifth, idle is normal."""
+
+
+def judge_idle(recording: Recording) -> Verdict | None:
+    """A step in which the GPU idles: bound by waits if these explain half of it."""
+    busy_ratio = gpu_busy_ratio(recording)
+    if busy_ratio is None or busy_ratio >= BUSY_RATIO:
+        return None
+    idle_us = gpu_idle_us(recording)
+    share = f"the GPU idles {show_share(1 - busy_ratio)} of the step"
+    sync_idle_us = sum(cost.gpu_idle_us for cost in recording.lines)
+    if sync_idle_us >= 0.5 * idle_us:
+        line = max(recording.lines, key=lambda cost: cost.gpu_idle_us)
+        return Verdict(
+            "sync-bound",
+            f"{share}, most of it behind waits ({show_us(line.gpu_idle_us / recording.step_count)} "
+            f"behind line {line.line})",
+            "read values from the GPU less often, or after the loop",
+            saves_us=idle_us,
+        )
+    return Verdict("overhead-bound", f"{share}: it waits for launches", ADVICE, saves_us=idle_us)
+
+
+def judge_busy(by_limiter: Iterable[tuple[Limiter, float]]) -> Verdict:
+    """A step whose GPU always has work: bound by what bounds most of its time."""
+    shares = weigh(by_limiter)
+    known = [pair for pair in shares if pair[0] != "unknown"]
+    if sum(share for _, share in known) < 0.5:
+        return Verdict("unknown", "the GPU is busy; what limits its kernels is not known")
+    limiter, share = known[0]
+    return Verdict(limiter, f"the GPU is busy, and {show_share(share)} of its time is {limiter}")
+
+
+def weigh(by_limiter: Iterable[tuple[Limiter, float]]) -> list[tuple[Limiter, float]]:
+    """Each limiter with its share of the time, the largest first."""
+    total_us: dict[Limiter, float] = {}
+    for limiter, us in by_limiter:
+        total_us[limiter] = total_us.get(limiter, 0.0) + us
+    all_us = sum(total_us.values())
+    limiters: list[Limiter] = sorted(total_us, key=lambda limiter: -total_us[limiter])
+    return [(limiter, total_us[limiter] / all_us) for limiter in limiters if total_us[limiter] > 0]
+
+
+def gpu_busy_ratio(recording: Recording) -> float | None:
+    """Share of the step in which a GPU works; of the step without the profiler, if it was timed."""
+    busy_us = recording.gpu_busy_us
+    if busy_us is None or recording.device.kind == "cpu":
+        return None
+    span_us = window_us(recording)
+    if span_us <= 0:
+        return None
+    return min(1.0, busy_us / (_device_count(busy_us, span_us) * span_us))
+
+
+def gpu_idle_us(recording: Recording) -> float:
+    """How long the GPU had nothing to do, over the window."""
+    busy_ratio = gpu_busy_ratio(recording)
+    return 0.0 if busy_ratio is None else (1 - busy_ratio) * window_us(recording)
+
+
+def window_us(recording: Recording) -> float:
+    """The time that counts: the window as it would be without the profiler, if that was timed."""
+    if not recording.steps:
+        return recording.gpu_span_us or recording.window_us
+    if recording.plain_step_us:
+        # The profiler slows the host down, and only the host: its idle time is not the run's.
+        return min(recording.window_us, recording.plain_step_us * recording.step_count)
+    return recording.window_us
+
+
+def _device_count(busy_us: float, span_us: float) -> int:
+    """Busy time is summed over devices: two hours of work in an hour need two."""
+    return max(1, ceil(busy_us / span_us - 0.01))
+
+
+def show_step(recording: Recording) -> str:
+    """ "step 10.5 ms · GPU busy 6.4 ms (61 %) · 261 kernels a step, 22 µs each on average"."""
+    steps = recording.step_count
+    step_us = recording.plain_step_us or recording.step_us
+    parts = [f"{'step' if recording.steps else 'window'} {show_us(step_us)}"]
+    busy_ratio = gpu_busy_ratio(recording)
+    if recording.gpu_busy_us is not None and busy_ratio is not None:
+        parts.append(
+            f"GPU busy {show_us(recording.gpu_busy_us / steps)} ({show_share(busy_ratio)})"
+        )
+    if recording.kernel_count:
+        kernels = f"{show_number(recording.kernel_count / steps)} kernels"
+        kernels += " a step" if recording.steps else ""
+        kernel_us = sum(kernel.gpu_us for kernel in recording.kernels)
+        if kernel_us:
+            kernels += f", {show_us(kernel_us / recording.kernel_count)} each on average"
+        parts.append(kernels)
+    return " · ".join(parts)

@@ -1,0 +1,37 @@
+"""Unknown: what was measured does not tell what limits it; and what would."""
+
+from __future__ import annotations
+
+from rooflint.model import KernelCost, Recording, Verdict
+from rooflint.units import show_byte_rate, show_share
+from rooflint.verdicts.roofline import kernel_work, peaks_for
+
+
+def judge(kernel: KernelCost, recording: Recording) -> Verdict:
+    reason, advice = _why(kernel, recording)
+    work = kernel_work(kernel, recording)
+    ratio = work.roof_ratio if work else None
+    return Verdict(
+        "unknown",
+        reason,
+        advice,
+        provenance=work.provenance if work else "measured",
+        roof_ratio=ratio if ratio is not None and ratio <= 1 else None,
+    )
+
+
+def _why(kernel: KernelCost, recording: Recording) -> tuple[str, str]:
+    counters = "measure it with Nsight Compute (`rooflint doctor` says how)"
+    if kernel.counters is not None:
+        return "the report has no throughputs of it", "add `--set basic` to ncu's options"
+    if peaks_for(kernel, recording) is None:
+        device = recording.device.name
+        return f"the peak rates of {device} are not known", counters
+    work = kernel_work(kernel, recording)
+    if work is None:
+        return "not measured, and its FLOPs and bytes are not known", counters
+    if work.memory_ratio is not None and work.memory_ratio > 1 and work.bytes_per_s:
+        rate = show_byte_rate(work.bytes_per_s)
+        return f"moves {rate}, more than DRAM can: its data stays in the L2 cache", counters
+    share = show_share(work.roof_ratio or 0.0)
+    return f"{share} of its roof; only counters tell what the rest is spent on", counters
