@@ -1,1 +1,204 @@
-"""Carries a report's lines through edits of the files."""
+"""Carries a report's lines through edits of the files.
+
+A number belongs to the text that was measured. While a file is as it was run, lines keep their
+place; when it was edited, they follow their text, and a line whose text was changed is stale.
+Where the measured text is not known, an edited file shows nothing rather than a wrong line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from difflib import SequenceMatcher
+from hashlib import sha256
+from pathlib import PurePath
+
+from rooflint.model import Finding, LineReport, Recording, Report
+
+Place = tuple[int, bool]
+"""A line's place in the edited text, and whether the line itself was changed."""
+
+
+def follow(report: Report, texts: Mapping[str, str]) -> dict[str, dict[int, LineReport]]:
+    """The report's lines by path and line as the files stand now; changed lines are `stale`."""
+    by_path: dict[str, list[LineReport]] = {}
+    for line in report.lines:
+        by_path.setdefault(line.path, []).append(line)
+    followed: dict[str, dict[int, LineReport]] = {}
+    for path, text in texts.items():
+        recorded = find_recorded_path(path, text, report.recording, by_path)
+        if recorded is not None:
+            places = _places(recorded, text, report.recording)
+            followed[path] = dict(_move(by_path.get(recorded, ()), path, places))
+    return followed
+
+
+def find_recorded_path(
+    path: str, text: str, recording: Recording, measured: Mapping[str, object]
+) -> str | None:
+    """Which of the recorded files this is: by its path, its content, or the end of its path."""
+    known = {**recording.source_hashes, **measured}
+    if path in known:
+        return path
+    digest = _digest(text)
+    same = [
+        other for other, known_digest in recording.source_hashes.items() if known_digest == digest
+    ]
+    if not same:
+        same = list(known)
+    # A recording made elsewhere (a container, a cluster) has other folders above the project.
+    scored = [(length, other) for other in same if (length := _common_end(path, other))]
+    best = max((length for length, _ in scored), default=0)
+    candidates = [other for length, other in scored if length == best]
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def _common_end(path: str, other: str) -> int:
+    """How many parts at the end of two paths are the same, of this system or Windows."""
+    parts, others = (_parts(path), _parts(other))
+    count = 0
+    for mine, theirs in zip(reversed(parts), reversed(others), strict=False):
+        if mine != theirs:
+            break
+        count += 1
+    return count
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    return PurePath(path.replace("\\", "/")).parts
+
+
+def _places(recorded: str, text: str, recording: Recording) -> Mapping[int, Place] | None:
+    """Where each recorded line is now; `None`: all where they were."""
+    known_digest = recording.source_hashes.get(recorded)
+    source = recording.sources.get(recorded)
+    if known_digest is not None and known_digest == _digest(text):
+        return None
+    if source is None:
+        return {}
+    before, after = source.splitlines(), text.splitlines()
+    return None if before == after else dict(_follow_lines(before, after))
+
+
+def _follow_lines(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, Place]]:
+    """Pairs of old and new line numbers, from 1."""
+    # Edits are small and files are long: what is the same at both ends needs no matching.
+    start = _common_prefix(before, after)
+    end = _common_prefix(before[start:][::-1], after[start:][::-1])
+    for index in range(start):
+        yield index + 1, (index + 1, False)
+    for index in range(1, end + 1):
+        yield len(before) - index + 1, (len(after) - index + 1, False)
+    old = before[start : len(before) - end]
+    new = after[start : len(after) - end]
+    lost: list[int] = []
+    added: list[int] = []
+    for tag, i1, i2, j1, j2 in SequenceMatcher(
+        None, [line.strip() for line in old], [line.strip() for line in new], autojunk=False
+    ).get_opcodes():
+        if tag == "equal":
+            for i, j in zip(range(i1, i2), range(j1, j2), strict=True):
+                changed = old[i].rstrip() != new[j].rstrip()
+                yield start + i + 1, (start + j + 1, changed)
+            continue
+        pairs = list(_pair_changed(old[i1:i2], new[j1:j2]))
+        for i, j in pairs:
+            yield start + i1 + i + 1, (start + j1 + j + 1, True)
+        lost += sorted(set(range(i1, i2)) - {i1 + i for i, _ in pairs})
+        added += sorted(set(range(j1, j2)) - {j1 + j for _, j in pairs})
+    for i, j in _pair_moved(old, lost, new, added):
+        yield start + i + 1, (start + j + 1, old[i].rstrip() != new[j].rstrip())
+
+
+def _common_prefix(before: Sequence[str], after: Sequence[str]) -> int:
+    count = 0
+    for mine, theirs in zip(before, after, strict=False):
+        if mine != theirs:
+            break
+        count += 1
+    return count
+
+
+SIMILAR_RATIO = 0.6
+"""Two lines with this much in common are one line, edited (difflib's own rule of thumb)."""
+
+MOST_PAIRS = 2_500
+"""Blocks with more pairs to compare than this were rewritten, not edited."""
+
+
+def _pair_changed(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Each changed line with what it became, in order."""
+    if len(old) * len(new) > MOST_PAIRS:
+        return
+    first = 0
+    for i, line in enumerate(old):
+        ratios = [(_likeness(line.strip(), new[j].strip()), -j) for j in range(first, len(new))]
+        ratio, place = max(ratios, default=(0.0, 0))
+        if ratio >= SIMILAR_RATIO:
+            yield i, -place
+            first = -place + 1
+
+
+def _likeness(line: str, other: str) -> float:
+    return SequenceMatcher(None, line, other, autojunk=False).ratio() if line and other else 0.0
+
+
+def _pair_moved(
+    old: Sequence[str], lost: Sequence[int], new: Sequence[str], added: Sequence[int]
+) -> Iterator[tuple[int, int]]:
+    """Lines that vanished here and appeared there, if their text can be no other line's."""
+    appeared: dict[str, list[int]] = {}
+    for j in added:
+        appeared.setdefault(new[j].strip(), []).append(j)
+    vanished: dict[str, list[int]] = {}
+    for i in lost:
+        vanished.setdefault(old[i].strip(), []).append(i)
+    for text, places in vanished.items():
+        others = appeared.get(text, [])
+        if text and len(places) == 1 and len(others) == 1:
+            yield places[0], others[0]
+
+
+def _move(
+    lines: Sequence[LineReport], path: str, places: Mapping[int, Place] | None
+) -> Iterator[tuple[int, LineReport]]:
+    for line in lines:
+        if places is None:
+            place = (line.line, line.stale)
+        elif line.line in places:
+            place = places[line.line]
+        else:
+            continue
+        yield place[0], _moved(line, path, *place)
+
+
+def _moved(line: LineReport, path: str, number: int, stale: bool) -> LineReport:
+    if (line.path, line.line, line.stale) == (path, number, stale):
+        return line
+    cost = replace(line.cost, path=path, line=number) if line.cost else None
+    return LineReport(
+        path=path,
+        line=number,
+        # A finding is about the text: of a changed line it may no longer be true.
+        findings=() if stale else tuple(_shift(f, path, number) for f in line.findings),
+        cost=cost,
+        verdict=line.verdict,
+        kernels=tuple(replace(kernel, path=path, line=number) for kernel in line.kernels),
+        stale=stale,
+    )
+
+
+def _shift(finding: Finding, path: str, number: int) -> Finding:
+    """A finding of an unchanged line, where the line is now; its fix was made for the old text."""
+    down = number - finding.span.line
+    span = replace(
+        finding.span,
+        path=path,
+        line=finding.span.line + down,
+        end_line=finding.span.end_line + down,
+    )
+    return replace(finding, span=span, fixes=(), because=())
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -10,10 +10,11 @@ from rooflint.model import Finding
 
 def render(findings: Iterable[Finding]) -> str:
     """A list with one object for each finding."""
-    return json.dumps([_to_object(finding) for finding in findings], indent=2, ensure_ascii=False)
+    return json.dumps([to_object(finding) for finding in findings], indent=2, ensure_ascii=False)
 
 
-def _to_object(finding: Finding) -> dict[str, object]:
+def to_object(finding: Finding) -> dict[str, object]:
+    """One finding, as `check` and `report` write it."""
     span = finding.span
     return {
         "path": span.path,

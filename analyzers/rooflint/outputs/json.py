@@ -1,0 +1,151 @@
+"""A report as JSON, for scripts and CI: times are totals over the recorded window.
+
+Absent numbers are null. Keys may be added, none is renamed.
+"""
+
+from __future__ import annotations
+
+import json
+from math import isfinite
+from typing import cast
+
+from rooflint.model import Counters, KernelCost, LineCost, LineReport, Recording, Report, Verdict
+from rooflint.outputs.findings_json import to_object
+from rooflint.verdicts import judge_kernel
+
+
+def render(report: Report) -> str:
+    """One object; the same recording gives the same bytes."""
+    return json.dumps(_finite(_report(report)), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _report(report: Report) -> dict[str, object]:
+    recording = report.recording
+    return {
+        "device": recording.device.name,
+        "step_us": recording.step_us,
+        "step_count": len(recording.steps),
+        "gpu_busy_us": recording.gpu_busy_us,
+        "gpu_span_us": recording.gpu_span_us,
+        "kernel_count": recording.kernel_count,
+        "sync_calls": [
+            {"name": call.name, "count": call.count, "host_us": call.host_us}
+            for call in recording.sync_calls
+        ],
+        "copies": [
+            {
+                "direction": copy.direction,
+                "count": copy.count,
+                "gpu_us": copy.gpu_us,
+                "bytes": copy.byte_count,
+            }
+            for copy in recording.copies
+        ],
+        "unattributed_us": recording.unattributed_us,
+        "lines": [_line(line) for line in report.lines],
+        "kernels": [_kernel(kernel, recording) for kernel in recording.kernels],
+        "window_us": recording.window_us,
+        "plain_step_us": recording.plain_step_us,
+        "counters_ratio": recording.counters_ratio,
+        "verdict": _verdict(report.step),
+        "gains": [
+            {"title": gain.title, "saves_us": gain.saves_us, "path": gain.path, "line": gain.line}
+            for gain in report.gains
+        ],
+        "notes": list(recording.notes),
+    }
+
+
+def _line(line: LineReport) -> dict[str, object]:
+    cost, verdict = line.cost or LineCost(line.path, line.line), line.verdict
+    measured = line.cost is not None
+    return {
+        "path": line.path,
+        "line": line.line,
+        "function": cost.function,
+        "forward_us": cost.forward_us if measured else None,
+        "backward_us": cost.backward_us if measured else None,
+        "host_wait_us": cost.host_wait_us if measured else None,
+        "gpu_idle_us": cost.gpu_idle_us if measured else None,
+        "launch_count": cost.launch_count if measured else None,
+        "flop": cost.flop,
+        "dram_bytes": cost.dram_bytes,
+        "roof_ratio": verdict.roof_ratio if verdict else None,
+        "verdict": verdict.limiter if verdict else "unknown",
+        "provenance": verdict.provenance if verdict else None,
+        "findings": [to_object(finding) for finding in line.findings],
+        "launch_idle_us": cost.launch_idle_us if measured else None,
+        "wait_count": cost.wait_count if measured else None,
+        "cpu_us": cost.cpu_us,
+        "flop_provenance": cost.flop_provenance,
+        "dram_provenance": cost.dram_provenance,
+        "reason": verdict.reason if verdict else None,
+        "advice": verdict.advice if verdict else None,
+        "free": verdict.free if verdict else None,
+    }
+
+
+def _kernel(kernel: KernelCost, recording: Recording) -> dict[str, object]:
+    return {
+        "name": kernel.name,
+        "path": kernel.path,
+        "line": kernel.line,
+        "launch_count": kernel.launch_count,
+        "gpu_us": kernel.gpu_us,
+        **_verdict(judge_kernel(kernel, recording)),
+        "backward": kernel.backward,
+        "grid": kernel.grid,
+        "block": kernel.block,
+        "op": kernel.op,
+        "precision": kernel.precision,
+        "flop": kernel.flop,
+        "minimal_bytes": kernel.minimal_bytes,
+        "counters": _counters(kernel.counters) if kernel.counters else None,
+    }
+
+
+def _verdict(verdict: Verdict) -> dict[str, object]:
+    return {
+        "verdict": verdict.limiter,
+        "reason": verdict.reason,
+        "advice": verdict.advice,
+        "provenance": verdict.provenance,
+        "roof_ratio": verdict.roof_ratio,
+        "saves_us": verdict.saves_us,
+    }
+
+
+def _counters(counters: Counters) -> dict[str, object]:
+    return {
+        "launch_count": counters.launch_count,
+        "duration_us": counters.duration_us,
+        "dram_read_bytes": counters.dram_read_bytes,
+        "dram_write_bytes": counters.dram_write_bytes,
+        "flop_by_pipe": dict(sorted(counters.flop_by_pipe.items())),
+        "sm_ratio": counters.sm_ratio,
+        "memory_ratio": counters.memory_ratio,
+        "dram_ratio": counters.dram_ratio,
+        "l2_ratio": counters.l2_ratio,
+        "l1_ratio": counters.l1_ratio,
+        "occupancy_ratio": counters.occupancy_ratio,
+        "theoretical_occupancy_ratio": counters.theoretical_occupancy_ratio,
+        "occupancy_limiter": counters.occupancy_limiter,
+        "waves": counters.waves,
+        "registers": counters.registers,
+        "spill_bytes": counters.spill_bytes,
+        "sectors_per_load": counters.sectors_per_load,
+        "sectors_per_store": counters.sectors_per_store,
+        "stalls": [{"reason": reason, "ratio": ratio} for reason, ratio in counters.stalls],
+    }
+
+
+def _finite(value: object) -> object:
+    """JSON has no NaN and no infinity: such a number is not known."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, dict):
+        items = cast("dict[str, object]", value).items()
+        return {key: _finite(item) for key, item in items}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in cast("list[object]", value)]
+    return value
