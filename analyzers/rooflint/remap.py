@@ -7,6 +7,9 @@ Where the measured text is not known, an edited file shows nothing rather than a
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
@@ -76,47 +79,70 @@ def _places(recorded: str, text: str, recording: Recording) -> Mapping[int, Plac
         return None
     if source is None:
         return {}
-    before, after = source.splitlines(), text.splitlines()
+    before, after = _split(source), _split(text)
     return None if before == after else dict(_follow_lines(before, after))
 
 
 def _follow_lines(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, Place]]:
     """Pairs of old and new line numbers, from 1."""
-    # Edits are small and files are long: what is the same at both ends needs no matching.
-    start = _common_prefix(before, after)
-    end = _common_prefix(before[start:][::-1], after[start:][::-1])
-    for index in range(start):
-        yield index + 1, (index + 1, False)
-    for index in range(1, end + 1):
-        yield len(before) - index + 1, (len(after) - index + 1, False)
-    old = before[start : len(before) - end]
-    new = after[start : len(after) - end]
+    old, new = [line.strip() for line in before], [line.strip() for line in after]
     lost: list[int] = []
     added: list[int] = []
-    for tag, i1, i2, j1, j2 in SequenceMatcher(
-        None, [line.strip() for line in old], [line.strip() for line in new], autojunk=False
-    ).get_opcodes():
-        if tag == "equal":
-            for i, j in zip(range(i1, i2), range(j1, j2), strict=True):
-                changed = old[i].rstrip() != new[j].rstrip()
-                yield start + i + 1, (start + j + 1, changed)
-            continue
-        pairs = list(_pair_changed(old[i1:i2], new[j1:j2]))
-        for i, j in pairs:
-            yield start + i1 + i + 1, (start + j1 + j + 1, True)
-        lost += sorted(set(range(i1, i2)) - {i1 + i for i, _ in pairs})
-        added += sorted(set(range(j1, j2)) - {j1 + j for _, j in pairs})
-    for i, j in _pair_moved(old, lost, new, added):
-        yield start + i + 1, (start + j + 1, old[i].rstrip() != new[j].rstrip())
+    for i, j, i_end, j_end in _gaps(old, new):
+        blocks = SequenceMatcher(None, old[i:i_end], new[j:j_end], autojunk=False)
+        for tag, i1, i2, j1, j2 in blocks.get_opcodes():
+            if tag == "equal":
+                for place in range(i2 - i1):
+                    was, now = i + i1 + place, j + j1 + place
+                    yield was + 1, (now + 1, before[was].rstrip() != after[now].rstrip())
+                continue
+            pairs = list(_pair_changed(old[i + i1 : i + i2], new[j + j1 : j + j2]))
+            for was, now in pairs:
+                yield i + i1 + was + 1, (j + j1 + now + 1, True)
+            lost += sorted(set(range(i + i1, i + i2)) - {i + i1 + was for was, _ in pairs})
+            added += sorted(set(range(j + j1, j + j2)) - {j + j1 + now for _, now in pairs})
+    for was, now in _pair_moved(old, lost, new, added):
+        yield was + 1, (now + 1, before[was].rstrip() != after[now].rstrip())
 
 
-def _common_prefix(before: Sequence[str], after: Sequence[str]) -> int:
-    count = 0
-    for mine, theirs in zip(before, after, strict=False):
-        if mine != theirs:
-            break
-        count += 1
-    return count
+def _gaps(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
+    """The pieces between lines that stand once in either text and in the same order.
+
+    Such a line is the same line for certain, and what is left between two of them is small:
+    difflib alone takes seconds for a long file with an edit at both ends.
+    """
+    i = j = 0
+    for was, now in _anchors(old, new):
+        yield i, j, was, now
+        yield was, now, was + 1, now + 1
+        i, j = was + 1, now + 1
+    yield i, j, len(old), len(new)
+
+
+def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """The longest run of unique common lines that rises in both texts (patience diff)."""
+    places = _unique(new)
+    pairs = [(i, places[line]) for line, i in _unique(old).items() if line in places]
+    tails: list[int] = []
+    ends: list[int] = []
+    before: list[int | None] = []
+    for index, (_, now) in enumerate(pairs):
+        length = bisect_left(tails, now)
+        tails[length : length + 1] = [now]
+        ends[length : length + 1] = [index]
+        before.append(ends[length - 1] if length else None)
+    rising: list[tuple[int, int]] = []
+    last = ends[-1] if ends else None
+    while last is not None:
+        rising.append(pairs[last])
+        last = before[last]
+    return rising[::-1]
+
+
+def _unique(lines: Sequence[str]) -> dict[str, int]:
+    """Each line that stands once, and where."""
+    counts = Counter(lines)
+    return {line: index for index, line in enumerate(lines) if counts[line] == 1}
 
 
 SIMILAR_RATIO = 0.6
@@ -198,6 +224,11 @@ def _shift(finding: Finding, path: str, number: int) -> Finding:
         end_line=finding.span.end_line + down,
     )
     return replace(finding, span=span, fixes=(), because=())
+
+
+def _split(text: str) -> list[str]:
+    """Lines as Python and editors count them: a form feed ends none."""
+    return re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff"))
 
 
 def _digest(text: str) -> str:

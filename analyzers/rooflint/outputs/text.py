@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -108,7 +109,10 @@ class _Page:
         paths = {line.path for line in self.report.lines if line.cost}
         texts = {path: _read(path, recording) for path in paths}
         return {
-            path: {number: text.strip() for number, text in enumerate(source.splitlines(), 1)}
+            path: {
+                number: text.strip()
+                for number, text in enumerate(re.split(r"\r\n|\r|\n", source), 1)
+            }
             for path, source in texts.items()
             if source is not None
         }

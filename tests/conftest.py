@@ -1,0 +1,27 @@
+"""What all tests share: expected files that one reads, rewritten by `pytest --accept`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--accept", action="store_true", help="rewrite expected files; then read the diff"
+    )
+
+
+@pytest.fixture
+def expect(request: pytest.FixtureRequest) -> Callable[[str, Path], None]:
+    """Compare a text with the file that holds what is expected."""
+
+    def compare(text: str, expected: Path) -> None:
+        if request.config.getoption("--accept"):
+            expected.write_text(text, encoding="utf-8")
+        assert expected.exists(), f"{expected} is missing: run `pytest --accept` and read it"
+        assert text == expected.read_text(encoding="utf-8")
+
+    return compare
