@@ -84,20 +84,18 @@ def _folder(options: Mapping[str, Any]) -> str:
 
 
 def _environment(options: Mapping[str, Any]) -> Mapping[str, str] | None:
-    """Our own environment with the asked changes: a string sets a variable, null removes it."""
-    changes: Any = options.get("env")
-    if changes is None:
+    """The script's variables: all of them if PATH is among them, else changes to our own.
+
+    An editor that prepares an environment sends it whole; a user's setting names a few.
+    """
+    asked: Any = options.get("env")
+    if asked is None:
         return None
-    if not isinstance(changes, Mapping):
-        raise RooflintError("env must map names to strings, or to null to remove a variable")
-    environment = dict(os.environ)
-    for name, value in cast("Mapping[Any, Any]", changes).items():
-        if not isinstance(name, str) or not (value is None or isinstance(value, str)):
-            raise RooflintError("env must map names to strings, or to null to remove a variable")
-        environment.pop(name, None)
-        if value is not None:
-            environment[name] = value
-    return environment
+    variables = cast("Mapping[Any, Any]", asked)
+    if not isinstance(asked, Mapping) or not _all_text([*variables, *variables.values()]):
+        raise RooflintError("env must map names to strings")
+    whole = any(name.upper() == "PATH" for name in variables)
+    return {**({} if whole else os.environ), **variables}
 
 
 def _own_python() -> str:

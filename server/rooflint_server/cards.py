@@ -108,10 +108,11 @@ def _rows(report: LineReport, recording: Recording) -> Iterator[Row]:
         shown = ", ".join(f"{show_us(us / steps)} {name}" for us, name in parts if us)
         yield Row("GPU time" if on_gpu else "CPU time", shown, "measured")
     if cost.host_wait_us:
-        times = f" in {show_number(cost.wait_count / steps)} waits" if cost.wait_count else ""
+        times = f", {show_number(cost.wait_count / steps)} times" if cost.wait_count else ""
         yield Row("wait", show_us(cost.host_wait_us / steps) + times, "measured")
         if on_gpu:
-            yield Row("GPU idle behind it", show_us(cost.gpu_idle_us / steps), "measured")
+            idle = show_us(cost.gpu_idle_us / steps) if cost.gpu_idle_us else "none"
+            yield Row("GPU idle behind it", idle, "measured")
     if cost.launch_idle_us:
         yield Row("GPU idle before launches", show_us(cost.launch_idle_us / steps), "measured")
     if cost.launch_count:
@@ -186,7 +187,7 @@ def _counters(kernels: tuple[KernelCost, ...], recording: Recording) -> Iterator
         reason, ratio = counters.stalls[0]
         yield Row("top stall", f"{reason}, {show_share(ratio)} of the waiting", "ncu")
     if len(kernels) > 1:
-        yield Row("measured kernel", shortened(kernel.name), "ncu")
+        yield Row("of the kernel", f"`{shortened(kernel.name)}`", "ncu")
 
 
 def _no_counters(recording: Recording) -> str:
@@ -223,7 +224,7 @@ def _markdown(lead: list[Line], rows: list[Row], header: str, docs: str | None) 
     parts = ["  \n".join(lines)]  # Two spaces break the line.
     if rows:
         table = [
-            f"| {row.name} | {escaped(row.value or DASH)} | {escaped(row.provenance)} |"
+            f"| {row.name} | {prose(row.value or DASH)} | {escaped(row.provenance)} |"
             for row in rows
         ]
         parts.append("\n".join([header, "|---|---|---|", *table]))

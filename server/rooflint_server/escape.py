@@ -7,7 +7,6 @@ import re
 _SPECIAL = re.compile(
     r"[\\`*\[\]<>~|]|(?<![^\W_])_|_(?![^\W_])|&(?=#|\w+;)|(?<=:)/(?=/)|(?<=www)\.|@"
 )
-_TICKS = re.compile(r"`+")
 
 
 def plain(text: str) -> str:
@@ -17,26 +16,25 @@ def plain(text: str) -> str:
 
 def escaped(text: str) -> str:
     """Markdown that shows the text as it is."""
-    return _SPECIAL.sub(r"\\\g<0>", plain(text))
-
-
-def code(text: str) -> str:
-    """Markdown that shows the text as code, whatever ticks it holds."""
-    text = plain(text)
-    fence = "`" * (1 + max((len(run) for run in _TICKS.findall(text)), default=0))
-    return (
-        f"{fence} {text} {fence}"
-        if text[:1] == "`" or text[-1:] == "`"
-        else f"{fence}{text}{fence}"
-    )
+    return _escaped(plain(text))
 
 
 def prose(text: str) -> str:
     """Markdown for a sentence of ours that quotes code in single ticks."""
     parts = plain(text).split("`")
     if len(parts) % 2 == 0:
-        return escaped(text)
-    return "".join(code(part) if n % 2 and part else escaped(part) for n, part in enumerate(parts))
+        return _escaped("`".join(parts))
+    return "".join(
+        _code(part) if n % 2 and part else _escaped(part) for n, part in enumerate(parts)
+    )
+
+
+def _escaped(line: str) -> str:
+    return _SPECIAL.sub(r"\\\g<0>", line)
+
+
+def _code(line: str) -> str:
+    return f"`{line}`".replace("|", "\\|")  # A bar would end the cell of a table even in here.
 
 
 def shortened(name: str, length: int = 60) -> str:
