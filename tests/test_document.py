@@ -9,7 +9,22 @@ from rooflint_server.document import Document, Encoding, count_characters, count
 
 CODECS: dict[Encoding, str] = {"utf-8": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
 UNIT_BYTES = {"utf-8": 1, "utf-16": 2, "utf-32": 4}
-PIECES = ["", "x", "\n", "\r\n", "\r", "\t", "\f", "\u2028", "é", "火", "😋", "a\nb", "\r\n😋\n", "\n\n"]
+PIECES = [
+    "",
+    "x",
+    "\n",
+    "\r\n",
+    "\r",
+    "\t",
+    "\f",
+    "\u2028",
+    "é",
+    "火",
+    "😋",
+    "a\nb",
+    "\r\n😋\n",
+    "\n\n",
+]
 
 
 @pytest.mark.parametrize("encoding", list(CODECS))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from threading import Event
 
     from rooflint.config import Config
-    from rooflint.model import Finding, Fix, LineReport, Recording, Report
+    from rooflint.model import Finding, Fix, LineReport, Recording, Report, Severity
     from rooflint.runs.request import ProfileRequest, Progress
     from rooflint.source import SourceFile
 
@@ -100,6 +100,27 @@ def judge(recording: Recording, findings: Iterable[Finding] = ()) -> Report:
     from rooflint.report import make_report
 
     return make_report(recording, findings)
+
+
+def summarize(report: Report) -> str:
+    """A run in one line: `step 10.5 ms · GPU busy 6.4 ms (61 %) · ...`, and what limits it."""
+    from rooflint.verdicts.step import show_step
+
+    return f"{show_step(report.recording)} · {report.step.reason}: {report.step.limiter}"
+
+
+def measured_severity(line: LineReport, report: Report) -> Severity | None:
+    """How severe a finding about waiting is, by what was measured; `None`: no wait was."""
+    from rooflint.report import measured_severity
+
+    return measured_severity(line, report)
+
+
+def cost_sentence(line: LineReport, report: Report) -> str | None:
+    """What was measured on a line, in one sentence; `None`: nothing was."""
+    from rooflint.report import cost_sentence
+
+    return cost_sentence(line, report)
 
 
 def follow_edits(report: Report, texts: Mapping[str, str]) -> dict[str, dict[int, LineReport]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rooflint.model import KernelCost, LineCost, LineReport, Recording, Report
+from rooflint.model import KernelCost, LineCost, LineReport, Recording
 from rooflint.units import (
     DASH,
     show_byte_rate,
@@ -17,6 +17,7 @@ from rooflint.units import (
     show_us,
 )
 from rooflint_server.escape import escaped, plain, prose, shortened
+from rooflint_server.measured import device_us
 
 Line = tuple[str, str]
 """What stands out, and the rest of the line; either may be empty."""
@@ -47,17 +48,6 @@ def make_card(
     return _plain(lead, rows, docs)
 
 
-def summarize(report: Report) -> str:
-    """A run in one line: its step, how busy the GPU was, what limits it."""
-    recording, steps = report.recording, report.recording.step_count
-    parts = [f"step {show_us(recording.step_us)}"]
-    if recording.gpu_busy_us is not None and recording.window_us:
-        parts.append(f"GPU busy {show_share(recording.gpu_busy_us / recording.window_us)}")
-    if recording.kernel_count:
-        parts.append(f"{show_number(recording.kernel_count / steps)} kernels a step")
-    return " · ".join([*parts, report.step.limiter])
-
-
 def _verdict(report: LineReport, recording: Recording | None) -> Iterator[Line]:
     """What limits the line, why, and what to do."""
     cost, verdict = report.cost, report.verdict
@@ -70,7 +60,7 @@ def _verdict(report: LineReport, recording: Recording | None) -> Iterator[Line]:
         shares.append(f"{show_share(verdict.roof_ratio)} of its roof ({verdict.provenance})")
     if cost.device_us:
         whole = "GPU time" if _on_gpu(recording) else "the CPU time in operators"
-        shares.append(f"{show_share(cost.device_us / _device_us(recording))} of {whole}")
+        shares.append(f"{show_share(cost.device_us / device_us(recording))} of {whole}")
     if cost.host_wait_us:
         shares.append(
             f"waits {show_us(cost.host_wait_us / recording.step_count)} {_per(recording)}"
@@ -204,12 +194,6 @@ def _weaker(*provenances: str | None) -> str:
 
 def _on_gpu(recording: Recording) -> bool:
     return recording.device.kind in ("cuda", "rocm")
-
-
-def _device_us(recording: Recording) -> float:
-    """The whole that a line's device time is a share of."""
-    lines_us = sum(line.device_us for line in recording.lines) + recording.unattributed_us
-    return recording.gpu_busy_us or lines_us or 1.0
 
 
 def _per(recording: Recording | None) -> str:

@@ -1,26 +1,46 @@
-"""What a line cost, as a sentence and a severity."""
+"""What a line cost → how loud its diagnostic is, and what it says.
+
+- A finding about waiting or copying takes the measured severity, and its cost behind its message.
+- Another line is an information if the GPU idles for `IDLE_RATIO` of the window because of it,
+  a hint if it holds `WORK_RATIO` of the device's time; cheaper lines are not mentioned.
+"""
 
 from __future__ import annotations
 
-from rooflint.model import Finding, LineReport, Recording, Severity
-from rooflint.units import show_share, show_us
+import rooflint
+from rooflint.model import Finding, LineReport, Recording, Report, Severity
+
+IDLE_RATIO = 0.01
+WORK_RATIO = 0.05
 
 
 def finding_as_measured(
-    finding: Finding, report: LineReport, recording: Recording | None
+    finding: Finding, line: LineReport, report: Report | None
 ) -> tuple[Severity, str]:
-    cost = report.cost
-    if recording is None or cost is None:
+    """A finding as the evidence has it."""
+    if report is None or finding.kind not in ("sync", "copy"):
         return finding.severity, finding.message
-    step_us = recording.step_us
-    per_step = cost.host_wait_us / recording.step_count
-    stale = " (measured before this change)" if report.stale else ""
-    sentence = f"blocks {show_us(per_step)} a step ({show_share(per_step / step_us)})"
-    return finding.severity, f"{finding.message} — {sentence}{stale}"
+    severity = rooflint.measured_severity(line, report) or finding.severity
+    sentence = rooflint.cost_sentence(line, report)
+    return severity, f"{finding.message} — {sentence}" if sentence else finding.message
 
 
-def line_as_measured(report: LineReport, recording: Recording) -> tuple[Severity, str] | None:
-    cost, verdict = report.cost, report.verdict
-    if cost is None or verdict is None:
+def line_as_measured(line: LineReport, report: Report) -> tuple[Severity, str] | None:
+    """A line that no rule speaks of; `None`: it is not worth a word."""
+    cost, verdict, recording = line.cost, line.verdict, report.recording
+    sentence = rooflint.cost_sentence(line, report)
+    if cost is None or sentence is None or recording.window_us <= 0:
         return None
-    return "hint", verdict.reason
+    idle_ratio = (cost.gpu_idle_us + cost.launch_idle_us) / recording.window_us
+    if idle_ratio < IDLE_RATIO and cost.device_us < WORK_RATIO * device_us(recording):
+        return None
+    if verdict and verdict.limiter not in ("unknown", "sync-bound") and not verdict.free:
+        sentence += f" · {verdict.limiter}: {verdict.reason}"
+    loud = idle_ratio >= IDLE_RATIO and not line.stale
+    return "information" if loud else "hint", sentence
+
+
+def device_us(recording: Recording) -> float:
+    """The whole that a line's work is a share of."""
+    lines_us = sum(line.device_us for line in recording.lines) + recording.unattributed_us
+    return recording.gpu_busy_us or lines_us or 1.0

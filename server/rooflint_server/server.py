@@ -252,13 +252,12 @@ async def diagnostic(params: lsp.DocumentDiagnosticParams) -> lsp.DocumentDiagno
 
 
 def _diagnostics(document: Document) -> list[lsp.Diagnostic]:
-    report = session.report_of(document.path)
     can = server.client_capabilities.text_document
     asked = (can.diagnostic if session.pulls else can.publish_diagnostics) if can else None
     return to_lsp.to_diagnostics(
         document,
         session.lines(document).values(),
-        report.recording if report else None,
+        session.report_of(document.path),
         session.encoding,
         related=bool(asked and asked.related_information),
     )
@@ -395,7 +394,7 @@ async def profile(params: lsp.ExecuteCommandParams) -> dict[str, object]:
         )
         report = await _outcome(run, asyncio.to_thread(_judged, folder))
         session.keep(request.root, report)
-        message = cards.summarize(report)
+        message = rooflint.summarize(report)
         _show_anew()
         return {"recording": str(folder), "summary": message, "cancelled": run.cancelled.is_set()}
     except RooflintError as error:
@@ -424,7 +423,7 @@ async def import_recording(params: lsp.ExecuteCommandParams) -> dict[str, object
     for root in session.folders or [*session.searched]:
         session.keep(root, report)
     _show_anew()
-    return {"recording": path, "summary": cards.summarize(report)}
+    return {"recording": path, "summary": rooflint.summarize(report)}
 
 
 @command("rooflint.server.clear")

@@ -9,7 +9,7 @@ from pathlib import Path
 from lsprotocol import types as lsp
 from pygls import uris
 
-from rooflint.model import Edit, Finding, Fix, LineReport, Recording, Severity, SourceSpan
+from rooflint.model import Edit, Finding, Fix, LineReport, Report, Severity, SourceSpan
 from rooflint_server.document import Document, Encoding, Place, count_units
 from rooflint_server.measured import finding_as_measured, line_as_measured
 
@@ -57,16 +57,16 @@ def to_line_range(document: Document, line: int, encoding: Encoding) -> lsp.Rang
 def to_diagnostics(
     document: Document,
     lines: Iterable[LineReport],
-    recording: Recording | None,
+    report: Report | None,
     encoding: Encoding,
     *,
     related: bool,
 ) -> list[lsp.Diagnostic]:
     """One for each finding, with its measured cost, and one for each other line that costs much."""
     diagnostics: list[lsp.Diagnostic] = []
-    for report in lines:
-        for finding in report.findings:
-            severity, message = finding_as_measured(finding, report, recording)
+    for line in lines:
+        for finding in line.findings:
+            severity, message = finding_as_measured(finding, line, report)
             diagnostics.append(
                 lsp.Diagnostic(
                     range=to_range(document, finding.span, encoding),
@@ -79,15 +79,15 @@ def to_diagnostics(
                     else None,
                 )
             )
-        if not report.findings and recording and (said := line_as_measured(report, recording)):
+        if not line.findings and report and (said := line_as_measured(line, report)):
             severity, message = said
             diagnostics.append(
                 lsp.Diagnostic(
-                    range=to_line_range(document, report.line, encoding),
+                    range=to_line_range(document, line.line, encoding),
                     message=message,
                     severity=SEVERITIES[severity],
                     source=SOURCE,
-                    code=report.verdict.limiter if report.verdict else None,
+                    code=line.verdict.limiter if line.verdict else None,
                 )
             )
     return diagnostics
