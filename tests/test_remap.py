@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from hashlib import sha256
+from pathlib import Path
 
 from rooflint.model import Device, LineCost, LineReport, Recording, Report, Verdict
 from rooflint.remap import follow
@@ -124,6 +125,13 @@ def test_a_recording_made_elsewhere_is_matched_by_content_then_by_path():
 
 def test_a_file_of_another_name_gets_nothing():
     assert places(report_of(SOURCE, 8), SOURCE + "\n", path="/home/user/project/eval.py") == {}
+
+
+def test_a_recorded_file_that_is_still_there_is_no_other_of_its_name(tmp_path: Path):
+    recorded, other = tmp_path / "train.py", tmp_path / "old" / "train.py"
+    recorded.write_text(SOURCE)
+    report = report_of(SOURCE, ITEM_LINE, path=str(recorded))
+    assert places(report, SOURCE + "# an older copy\n", str(other)) == {}
 
 
 def test_a_path_that_could_be_two_recorded_files_gets_nothing():

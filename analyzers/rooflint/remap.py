@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from hashlib import sha256
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from rooflint.model import Finding, LineReport, Recording, Report
 
@@ -48,7 +48,8 @@ def find_recorded_path(
         other for other, known_digest in recording.source_hashes.items() if known_digest == digest
     ]
     if not same:
-        same = list(known)
+        # A file that is still there is itself: pkg/utils.py is not the recorded utils.py.
+        same = [other for other in known if not Path(other).exists()]
     # A recording made elsewhere (a container, a cluster) has other folders above the project.
     scored = [(length, other) for other in same if (length := _common_end(path, other))]
     best = max((length for length, _ in scored), default=0)
