@@ -1,1 +1,36 @@
 """Recordings in, costs out; one file per format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rooflint.model import ProfileError, Recording
+
+
+def read(path: str | Path) -> Recording:
+    """A recording folder, a torch.profiler trace, an ncu report or an ncu CSV, packed or not.
+
+    Raises `ProfileError`.
+    """
+    from rooflint.profiles.folder import read_folder
+    from rooflint.profiles.streams import sniff
+    from rooflint.profiles.torch_trace import read_trace
+
+    path = Path(path)
+    if path.is_dir():
+        return read_folder(path)
+    match sniff(path):
+        case "json":
+            return read_trace(path)
+        case "sqlite":
+            raise ProfileError(
+                f"{path} is an Nsight Systems database, which names no source lines: "
+                "record with `rooflint profile`, or pass a torch.profiler trace or an ncu report."
+            )
+        case "zip":
+            raise ProfileError(f"{path} is a zip archive: unpack it and pass the trace in it.")
+        case _:
+            raise ProfileError(
+                f"{path} is neither a torch.profiler trace nor an ncu report or CSV: "
+                "record with `rooflint profile`."
+            )

@@ -1,0 +1,344 @@
+"""Decodes a Chrome trace piece by piece, so that a gigabyte of JSON never stands in memory whole.
+
+The events array is cut between two events and each piece is decoded alone: by msgspec where it is
+installed, else by the standard library. A piece that is not valid JSON (an unescaped Windows path,
+a cut in the middle) is mended and read event by event, and what could not be used is counted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import IO, Any, Protocol, cast
+
+from rooflint.model import ProfileError
+from rooflint.profiles.streams import BROKEN
+
+try:
+    import msgspec
+except ImportError:
+    msgspec = None
+
+PIECE_BYTES = 4 << 20
+HEADER_BYTES = 64 << 20
+
+Number = int | float | Decimal | str | None
+Label = int | float | str | None
+
+
+class Event(Protocol):
+    """One entry of `traceEvents`. All that is not listed here is skipped while decoding."""
+
+    ph: str
+    cat: str
+    name: str
+    pid: Label
+    tid: Label
+    ts: Number
+    dur: Number
+    id: Label
+    args: Args | None
+
+
+class Args(Protocol):
+    """The arguments that some attribution needs; the names on the right are torch's."""
+
+    correlation: Label  # correlation
+    external_id: Label  # External id
+    external_id_old: Label  # external id (until torch 1.8)
+    sequence: Label  # Sequence number
+    forward_thread: Label  # Fwd thread id
+    device: Label  # device
+    stream: Label  # stream
+    byte_count: Label  # bytes
+    grid: list[float] | None  # grid
+    block: list[float] | None  # block
+    dims: object  # Input Dims
+    dims_old: object  # Input dims (until torch 1.8)
+    types: object  # Input type
+    values: object  # Concrete Inputs
+
+
+class ChromeTrace:
+    """A trace while it is read: `header` is there at once, `events()` runs through it once."""
+
+    def __init__(self, file: IO[bytes], path: str) -> None:
+        self.path = path
+        self.cut = False
+        """The file ended before its events did."""
+        self.broken_count = 0
+        """Events that could not be decoded."""
+        self._file = file
+        self._rest, self.header = self._read_header()
+        self._decode = _Decoder(self._rest)
+
+    def events(self) -> Iterator[list[Event]]:
+        """The events, a piece at a time, in the file's order."""
+        ended = False
+        while not ended:
+            data = self._read()
+            buffer = self._rest + data
+            if data:
+                cut = _last_cut(buffer)
+                if cut is None:  # no event ends in here
+                    self._rest = buffer
+                    continue
+                piece, self._rest = buffer[:cut], buffer[cut:].lstrip(b" \t\r\n,")
+                events = self._decode.quickly(piece)
+                if events is None:
+                    events, rest, ended = self._salvage(piece, b"," + self._rest)
+                    self._rest = rest
+            else:
+                events, ended = self._last(buffer)
+                self.cut = self.cut or not ended
+                ended = True
+            if events:
+                yield events
+        self.header.update(self._read_tail())
+
+    def _read(self) -> bytes:
+        try:
+            return self._file.read(PIECE_BYTES)
+        except BROKEN:
+            self.cut = True
+            return b""
+
+    def _read_header(self) -> tuple[bytes, dict[str, Any]]:
+        buffer = self._read().removeprefix(b"\xef\xbb\xbf").lstrip()
+        if buffer.startswith(b"["):
+            return buffer[1:], {}
+        start = 0
+        while not (found := _EVENTS.search(buffer, start)):
+            start = max(0, len(buffer) - 64)
+            data = self._read()
+            if not data or len(buffer) > HEADER_BYTES:
+                raise ProfileError(
+                    f"{self.path} is JSON but no torch.profiler trace (it has no traceEvents): "
+                    "pass a file written by export_chrome_trace."
+                )
+            buffer += data
+        return buffer[found.end() :], _read_object(buffer[: found.start()])
+
+    def _last(self, buffer: bytes) -> tuple[list[Event], bool]:
+        """The events of the file's end, and whether the array was closed."""
+        for found in list(_ARRAY_END.finditer(buffer))[-1:-6:-1]:
+            events = self._decode.quickly(buffer[: found.start() + 1])
+            if events is not None:
+                self._rest = buffer[found.end() :]
+                return events, True
+        if (end := buffer.lstrip()[:1]) == b"]":
+            self._rest = buffer.lstrip()[1:]
+            return [], True
+        if not end:
+            return [], False
+        events, self._rest, ended = self._salvage(buffer, b"")
+        return events, ended
+
+    def _salvage(self, piece: bytes, following: bytes) -> tuple[list[Event], bytes, bool]:
+        """Read event by event; what was not used is to be read with what follows."""
+        text = _mend(piece.decode("utf-8", "replace"))
+        events, position, broken, ended = self._decode.one_by_one(text)
+        self.broken_count += broken
+        return events, text[position:].encode() + following, ended
+
+    def _read_tail(self) -> dict[str, Any]:
+        tail = self._rest.strip().removeprefix(b",")
+        while len(tail) < HEADER_BYTES and (data := self._read()):
+            tail += data
+        return _read_object(b"{" + tail.strip().removesuffix(b"}"))
+
+
+class _Decoder:
+    """Decodes pieces; exact to the nanosecond also where a float64 of the clock is not."""
+
+    def __init__(self, first_bytes: bytes) -> None:
+        # Microseconds since 1970 have steps of 0.25 µs as float64; below 2**43 µs (102 days since
+        # boot) a float64 tells every nanosecond. So only traces on the long clock pay for Decimal.
+        found = _LONG_CLOCK.search(first_bytes)
+        exact = found is not None and float(found[1]) >= 2**43
+        self._json = json.JSONDecoder(strict=False, parse_float=Decimal if exact else float)
+        self._quick = _msgspec_decoder(exact)
+
+    def quickly(self, piece: bytes) -> list[Event] | None:
+        """All events of a piece, or `None` if it does not decode as it stands."""
+        if self._quick is not None:
+            try:
+                return self._quick.decode(b"[" + piece + b"]")
+            except (ValueError, RecursionError):  # msgspec.DecodeError is a ValueError
+                return None
+        try:
+            values = self._json.decode(f"[{piece.decode()}]")
+        except (ValueError, RecursionError):
+            return None
+        return [
+            _PlainEvent(cast(dict[str, Any], value))
+            for value in cast(list[Any], values)
+            if isinstance(value, dict)
+        ]
+
+    def one_by_one(self, text: str) -> tuple[list[Event], int, int, bool]:
+        """Events, how far they were read, how many were broken, and whether the array ended."""
+        events: list[Event] = []
+        position = broken = 0
+        while True:
+            position = _skip(text, position, " \t\r\n,")
+            if position >= len(text):
+                return events, position, broken, False
+            if text[position] == "]":
+                return events, position + 1, broken, True
+            try:
+                value, end = self._json.raw_decode(text, position)
+            except (ValueError, RecursionError):
+                following = _BETWEEN.search(text, position)
+                if following is None:
+                    return events, position, broken, False
+                broken += 1
+                end = following.end() - 1
+            else:
+                if isinstance(value, dict):
+                    events.append(_PlainEvent(cast(dict[str, Any], value)))
+            position = end
+
+
+class _PlainArgs:
+    """`Args` from a dict of the standard library's decoder."""
+
+    __slots__ = (
+        "block", "byte_count", "correlation", "device", "dims", "dims_old", "external_id",
+        "external_id_old", "forward_thread", "grid", "sequence", "stream", "types", "values",
+    )  # fmt: skip
+
+    def __init__(self, args: dict[str, Any]) -> None:
+        get = args.get
+        self.correlation: Label = get("correlation")
+        self.external_id: Label = get("External id")
+        self.external_id_old: Label = get("external id")
+        self.sequence: Label = get("Sequence number")
+        self.forward_thread: Label = get("Fwd thread id")
+        self.device: Label = get("device")
+        self.stream: Label = get("stream")
+        self.byte_count: Label = get("bytes")
+        self.grid: list[float] | None = get("grid")
+        self.block: list[float] | None = get("block")
+        self.dims: object = get("Input Dims")
+        self.dims_old: object = get("Input dims")
+        self.types: object = get("Input type")
+        self.values: object = get("Concrete Inputs")
+
+
+class _PlainEvent:
+    """`Event` from a dict of the standard library's decoder."""
+
+    __slots__ = ("args", "cat", "dur", "id", "name", "ph", "pid", "tid", "ts")
+
+    def __init__(self, event: dict[str, Any]) -> None:
+        get = event.get
+        self.ph = str(get("ph", ""))
+        self.cat = str(get("cat", ""))
+        self.name = str(get("name", ""))
+        self.pid: Label = get("pid")
+        self.tid: Label = get("tid")
+        self.ts: Number = get("ts")
+        self.dur: Number = get("dur")
+        self.id: Label = get("id")
+        args = get("args")
+        self.args: Args | None = (
+            _PlainArgs(cast(dict[str, Any], args)) if isinstance(args, dict) else None
+        )
+
+
+def _msgspec_decoder(exact: bool) -> Any:
+    """A typed decoder of a list of events, five times as fast as an untyped one."""
+    if msgspec is None:
+        return None
+    label = int | float | str | None
+    number = (int | Decimal | None) if exact else (int | float | None)
+    numbers = list[float] | None
+    renamed = {
+        "external_id": "External id",
+        "external_id_old": "external id",
+        "sequence": "Sequence number",
+        "forward_thread": "Fwd thread id",
+        "byte_count": "bytes",
+        "dims": "Input Dims",
+        "dims_old": "Input dims",
+        "types": "Input type",
+        "values": "Concrete Inputs",
+    }
+    raw = {"dims", "dims_old", "types", "values"}
+    shaped = {"grid", "block"}
+    args = msgspec.defstruct(
+        "Args",
+        [
+            (
+                name,
+                msgspec.Raw if name in raw else numbers if name in shaped else label,
+                msgspec.Raw(b"null") if name in raw else None,
+            )
+            for name in _PlainArgs.__slots__
+        ],
+        rename=renamed,
+        gc=False,
+    )
+    event = msgspec.defstruct(
+        "Event",
+        [
+            ("ph", str, ""),
+            ("cat", str, ""),
+            ("name", str, ""),
+            ("pid", label, None),
+            ("tid", label, None),
+            ("ts", number, None),
+            ("dur", number, None),
+            ("id", label, None),
+            ("args", args | None, None),
+        ],
+        gc=False,
+    )
+    return msgspec.json.Decoder(cast(Any, list)[event])
+
+
+_EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
+_LONG_CLOCK = re.compile(rb'"ts"\s*:\s*(\d{13,})\.\d')
+_ARRAY_END = re.compile(rb"\}\s*\]")
+_BETWEEN = re.compile(r"\}\s*,\s*\{")
+_BETWEEN_BYTES = re.compile(rb"\}\s*,\s*\{")
+_TORCH_CUTS = (b"\n  },\n  {", b"\n},\n{", b"},{")
+_INVALID_ESCAPE = re.compile(r'\\(?!["\\/bfnrtu]|u[0-9a-fA-F]{4})|\\(?=u(?![0-9a-fA-F]{4}))')
+_WINDOWS_PATH = re.compile(r'"[A-Za-z]:\\(?!\\)(?:[^"\\\n]|\\(?!"))*')
+
+
+def _last_cut(buffer: bytes) -> int | None:
+    """Where the last event that is followed by another one ends."""
+    for between in _TORCH_CUTS:
+        found = buffer.rfind(between)
+        if found >= 0:
+            return buffer.index(b"}", found) + 1
+    last = None
+    for match in _BETWEEN_BYTES.finditer(buffer):
+        last = match
+    return last.start() + 1 if last else None
+
+
+def _mend(text: str) -> str:
+    """Double the backslashes of paths that torch on Windows wrote as they were."""
+    text = _WINDOWS_PATH.sub(lambda found: found[0].replace("\\", "\\\\"), text)
+    return _INVALID_ESCAPE.sub(r"\\\\", text)
+
+
+def _skip(text: str, position: int, characters: str) -> int:
+    while position < len(text) and text[position] in characters:
+        position += 1
+    return position
+
+
+def _read_object(text: bytes) -> dict[str, Any]:
+    """The keys around the events, as far as they can be read."""
+    source = _mend(text.decode("utf-8", "replace")).strip().rstrip(",") + "}"
+    try:
+        value = json.JSONDecoder(strict=False).decode(source)
+    except (ValueError, RecursionError):
+        return {}
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {}

@@ -1,0 +1,432 @@
+"""From a timeline to what each line and kernel cost."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rooflint.model import Copy, KernelCost, LineCost, Provenance, Step, SyncCall
+from rooflint.profiles.lines import Attribution, attribute
+from rooflint.profiles.shapes import Work
+from rooflint.profiles.steps import Loops, Steps, find_steps
+from rooflint.profiles.timeline import CALL, COPY, KERNEL, Timeline
+from rooflint.profiles.waits import SYNCHRONIZE, DeviceEvent, find_idle, find_waits
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The parts of a `Recording` that come from its timeline."""
+
+    steps: tuple[Step, ...]
+    window_us: float
+    gpu_busy_us: float | None
+    gpu_span_us: float | None
+    kernel_count: int
+    sync_calls: tuple[SyncCall, ...]
+    copies: tuple[Copy, ...]
+    unattributed_us: float
+    lines: tuple[LineCost, ...]
+    kernels: tuple[KernelCost, ...]
+    by_function: bool
+    outside_us: float
+    """Device time of work launched outside of the steps, which no line has."""
+    step_note: str | None
+
+
+def count_costs(
+    timeline: Timeline, loops: Loops, function_names: Mapping[tuple[str, int], str]
+) -> Costs:
+    """Join everything by line."""
+    steps = find_steps(timeline, loops)
+    window = steps.window_ns
+    attribution = attribute(timeline, window)
+    lines = _Lines(timeline, attribution, steps, function_names)
+    if timeline.device_kind == "cpu":
+        lines.add_operators()
+    else:
+        lines.add_device_work()
+        lines.add_waits()
+    lines.add_host_time()
+    busy_us, span_us = _busy_and_span(timeline)
+    return Costs(
+        steps=tuple(Step(start / 1000, end / 1000) for start, end in steps.spans_ns),
+        window_us=(window[1] - window[0]) / 1000,
+        gpu_busy_us=busy_us,
+        gpu_span_us=span_us,
+        kernel_count=sum(kind == KERNEL for kind in timeline.gpu.kind),
+        sync_calls=_sync_calls(timeline),
+        copies=_copies(timeline),
+        unattributed_us=lines.unattributed_ns / 1000,
+        lines=lines.line_costs(),
+        kernels=lines.kernel_costs(),
+        by_function=attribution.by_function,
+        outside_us=lines.outside_ns / 1000,
+        step_note=steps.note,
+    )
+
+
+@dataclass
+class _Line:
+    """A line's costs while they are added up."""
+
+    function: str | None = None
+    forward_ns: int = 0
+    backward_ns: int = 0
+    cpu_ns: int | None = None
+    host_wait_ns: int = 0
+    wait_count: int = 0
+    gpu_idle_ns: int = 0
+    launch_idle_ns: int = 0
+    launch_count: int = 0
+    flop: float | None = None
+    bytes: float = 0.0
+    bytes_ns: int = 0
+    """Time of the work whose bytes are known."""
+    work_ns: int = 0
+    precision_ns: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+
+@dataclass
+class _Kernel:
+    launch_count: int = 0
+    ns: int = 0
+    op: str | None = None
+    flop: float | None = 0.0
+    bytes: float | None = 0.0
+    precision: str | None = None
+
+
+class _Lines:
+    def __init__(
+        self,
+        timeline: Timeline,
+        attribution: Attribution,
+        steps: Steps,
+        function_names: Mapping[tuple[str, int], str],
+    ) -> None:
+        self.timeline = timeline
+        self.attribution = attribution
+        self.window_ns = steps.window_ns
+        self.device_window_ns = steps.window_ns if steps.cuts else (0, 1 << 63)
+        self.function_names = function_names
+        self.launched, self.launching_op = _join(timeline)
+        self.lines: dict[tuple[str, int], _Line] = {}
+        self.kernels: dict[tuple[int, int, int], _Kernel] = {}
+        self.unattributed_ns = 0
+        self.outside_ns = 0
+
+    def line(self, place: int) -> _Line | None:
+        if place < 0:
+            return None
+        at = self.attribution.places[place]
+        key = (at.path, at.line)
+        line = self.lines.get(key)
+        if line is None:
+            function = at.function or self.function_names.get(key)
+            line = self.lines[key] = _Line(function)
+        return line
+
+    def add_device_work(self) -> None:
+        """Kernels, copies and sets to the lines of the calls that launched them."""
+        gpu, attribution = self.timeline.gpu, self.attribution
+        works = self._works_by_kernel()
+        first, last = self.device_window_ns
+        for row in range(len(gpu)):
+            duration = gpu.end_ns[row] - gpu.start_ns[row]
+            host_row = self._host_row(row)
+            launched_ns = self.timeline.host.start_ns[host_row] if host_row >= 0 else None
+            if not first <= (gpu.start_ns[row] if launched_ns is None else launched_ns) < last:
+                self.outside_ns += duration
+                continue
+            place = attribution.place_of[host_row] if host_row >= 0 else -1
+            is_kernel = gpu.kind[row] == KERNEL
+            line = self.line(place)
+            work, main = works.get(row, (None, False))
+            if line is None:
+                self.unattributed_ns += duration
+            else:
+                if attribution.places[place].backward:
+                    line.backward_ns += duration
+                else:
+                    line.forward_ns += duration
+                line.launch_count += is_kernel
+                if is_kernel:
+                    line.work_ns += duration
+                    self._add_work(line, work, main, duration)
+            if is_kernel:
+                self._add_kernel(row, place, host_row, work, main, duration)
+
+    def add_operators(self) -> None:
+        """On a run without a GPU, the host's time in torch operators to their lines."""
+        attribution = self.attribution
+        for place, ns in attribution.op_ns.items():
+            line = self.line(place)
+            if line is None:
+                self.unattributed_ns += ns
+            elif attribution.places[place].backward:
+                line.backward_ns += ns
+            else:
+                line.forward_ns += ns
+        host, shapes = self.timeline.host, self.timeline.shapes
+        for row in attribution.leaf_works:
+            line = self.line(attribution.place_of[row])
+            if line is not None:
+                duration = host.end_ns[row] - host.start_ns[row]
+                self._add_work(line, shapes.work(host.shape[row]), True, duration)
+        for line in self.lines.values():
+            line.work_ns = line.forward_ns + line.backward_ns
+
+    def add_waits(self) -> None:
+        """Blocked calls to their lines, and the idle gaps to what caused them."""
+        timeline, attribution, launched = self.timeline, self.attribution, self.launched
+        gpu = timeline.gpu
+        first, last = self.window_ns
+        waits, wait_of_copy = find_waits(timeline, launched, attribution.op_of)
+        for wait in waits:
+            if not first <= wait.start_ns < last:
+                continue
+            line = self.line(attribution.place_of[wait.row])
+            if line is not None:
+                line.host_wait_ns += wait.blocked_ns
+                line.wait_count += 1
+        by_device: defaultdict[int, list[DeviceEvent]] = defaultdict(list)
+        for row, device in enumerate(gpu.device):
+            by_device[device].append(DeviceEvent(gpu.start_ns[row], gpu.end_ns[row], launched[row]))
+        for device in sorted(by_device):
+            for idle in find_idle(timeline, by_device[device], waits, wait_of_copy):
+                if not first <= idle.start_ns < last:
+                    continue
+                if idle.wait >= 0:
+                    line = self.line(attribution.place_of[waits[idle.wait].row])
+                    if line is not None:
+                        line.gpu_idle_ns += idle.wait_ns
+                if idle.launch >= 0:
+                    line = self.line(attribution.place_of[idle.launch])
+                    if line is not None:
+                        line.launch_idle_ns += idle.launch_ns
+
+    def add_host_time(self) -> None:
+        """The host's time on each marked line itself."""
+        if self.attribution.by_function:
+            return
+        for place, ns in self.attribution.self_ns.items():
+            line = self.line(place)
+            if line is not None:
+                line.cpu_ns = (line.cpu_ns or 0) + ns
+
+    def line_costs(self) -> tuple[LineCost, ...]:
+        return tuple(
+            LineCost(
+                path=path,
+                line=number,
+                function=line.function,
+                forward_us=line.forward_ns / 1000,
+                backward_us=line.backward_ns / 1000,
+                cpu_us=None if line.cpu_ns is None else line.cpu_ns / 1000,
+                host_wait_us=line.host_wait_ns / 1000,
+                wait_count=line.wait_count,
+                gpu_idle_us=line.gpu_idle_ns / 1000,
+                launch_idle_us=line.launch_idle_ns / 1000,
+                launch_count=line.launch_count,
+                flop=line.flop,
+                flop_provenance=None if line.flop is None else "estimated",
+                dram_bytes=_known_bytes(line),
+                dram_provenance=_provenance(_known_bytes(line)),
+                precision=max(
+                    sorted(line.precision_ns), key=line.precision_ns.__getitem__, default=None
+                ),
+            )
+            for (path, number), line in sorted(self.lines.items())
+        )
+
+    def kernel_costs(self) -> tuple[KernelCost, ...]:
+        timeline = self.timeline
+        costs: list[KernelCost] = []
+        for (name, place, shape), kernel in self.kernels.items():
+            at = self.attribution.places[place] if place >= 0 else None
+            grid, block = timeline.launch_shapes.values[shape]
+            costs.append(
+                KernelCost(
+                    name=timeline.names.values[name],
+                    path=at.path if at else None,
+                    line=at.line if at else None,
+                    backward=at.backward if at else False,
+                    launch_count=kernel.launch_count,
+                    gpu_us=kernel.ns / 1000,
+                    grid=grid,
+                    block=block,
+                    op=kernel.op,
+                    precision=kernel.precision,
+                    flop=kernel.flop,
+                    minimal_bytes=kernel.bytes,
+                )
+            )
+        costs.sort(
+            key=lambda cost: (
+                -cost.gpu_us, cost.name, cost.path or "", cost.line or 0, cost.backward,
+                cost.grid or (), cost.block or (),
+            )
+        )  # fmt: skip
+        return tuple(costs)
+
+    def _host_row(self, row: int) -> int:
+        """The call that launched a device row, else the operator, else -1."""
+        return self.launched[row] if self.launched[row] >= 0 else self.launching_op[row]
+
+    def _op_and_work_op(self, row: int) -> tuple[int, int]:
+        call, op = self.launched[row], self.launching_op[row]
+        if call >= 0:
+            return self.attribution.op_of[call], self.attribution.work_op_of[call]
+        return op, op if op >= 0 and self.timeline.host.shape[op] >= 0 else -1
+
+    def _works_by_kernel(self) -> dict[int, tuple[Work, bool]]:
+        """The work behind each kernel, and whether it is the operator's longest, which does it."""
+        gpu, host, shapes = self.timeline.gpu, self.timeline.host, self.timeline.shapes
+        longest: dict[int, int] = {}
+        kernels: list[tuple[int, int]] = []
+        for row in range(len(gpu)):
+            if gpu.kind[row] != KERNEL:
+                continue
+            _, op = self._op_and_work_op(row)
+            if op < 0:
+                continue
+            kernels.append((row, op))
+            best = longest.get(op)
+            if best is None or _length(gpu.start_ns, gpu.end_ns, row) > _length(
+                gpu.start_ns, gpu.end_ns, best
+            ):
+                longest[op] = row
+        return {row: (shapes.work(host.shape[op]), longest[op] == row) for row, op in kernels}
+
+    def _add_work(self, line: _Line, work: Work | None, main: bool, duration: int) -> None:
+        if work is None:
+            return
+        if work.precision:
+            line.precision_ns[work.precision] += duration
+        if work.minimal_bytes is not None:
+            line.bytes_ns += duration
+        if main:
+            line.bytes += work.minimal_bytes or 0.0
+            if work.flop is not None:
+                line.flop = (line.flop or 0.0) + work.flop
+
+    def _add_kernel(
+        self, row: int, place: int, host_row: int, work: Work | None, main: bool, duration: int
+    ) -> None:
+        gpu, names = self.timeline.gpu, self.timeline.names.values
+        key = (gpu.name[row], place, gpu.launch_shape[row])
+        kernel = self.kernels.get(key)
+        if kernel is None:
+            kernel = self.kernels[key] = _Kernel()
+            op, _ = self._op_and_work_op(row)
+            if op >= 0:
+                kernel.op = names[self.timeline.host.name[op]]
+            if work:
+                kernel.precision = work.precision
+        kernel.launch_count += 1
+        kernel.ns += duration
+        flop, byte_count = (work.flop, work.minimal_bytes) if work and main else (None, None)
+        kernel.flop = None if kernel.flop is None or flop is None else kernel.flop + flop
+        kernel.bytes = (
+            None if kernel.bytes is None or byte_count is None else kernel.bytes + byte_count
+        )
+
+
+def _join(timeline: Timeline) -> tuple[array[int], array[int]]:
+    """For each device row the call that launched it, by correlation id; where the trace has no
+    such call, the operator, by external id."""
+    host, gpu = timeline.host, timeline.gpu
+    calls: dict[int, int] = {}
+    for row, kind in enumerate(host.kind):
+        if kind == CALL and host.link[row] >= 0:
+            calls.setdefault(host.link[row], row)
+    launched = array("i", (calls.get(number, -1) for number in gpu.correlation))
+    operators = array("i", [-1]) * len(gpu)
+    if -1 in launched:
+        by_external: dict[int, int] = {}
+        for row, kind in enumerate(host.kind):
+            if kind != CALL and host.external_id[row] > 0:
+                by_external.setdefault(host.external_id[row], row)
+        for row, call in enumerate(launched):
+            if call < 0:
+                operators[row] = by_external.get(gpu.external_id[row], -1)
+    return launched, operators
+
+
+def _busy_and_span(timeline: Timeline) -> tuple[float | None, float | None]:
+    """Union of the work of each device, summed; and first start to last end of all."""
+    gpu = timeline.gpu
+    if not len(gpu):
+        return None, None
+    busy = 0
+    until: dict[int, int] = {}
+    for row in sorted(range(len(gpu)), key=gpu.start_ns.__getitem__):
+        device, start, end = gpu.device[row], gpu.start_ns[row], gpu.end_ns[row]
+        begun = max(start, until.get(device, start))
+        if end > begun:
+            busy += end - begun
+        until[device] = max(end, until.get(device, end))
+    return busy / 1000, (max(gpu.end_ns) - min(gpu.start_ns)) / 1000
+
+
+def _sync_calls(timeline: Timeline) -> tuple[SyncCall, ...]:
+    host, names = timeline.host, timeline.names.values
+    is_sync = [bool(SYNCHRONIZE.fullmatch(name)) for name in names]
+    count: defaultdict[int, int] = defaultdict(int)
+    ns: defaultdict[int, int] = defaultdict(int)
+    for row, kind in enumerate(host.kind):
+        name = host.name[row]
+        if kind == CALL and is_sync[name]:
+            count[name] += 1
+            ns[name] += host.end_ns[row] - host.start_ns[row]
+    calls = [SyncCall(names[name], count[name], ns[name] / 1000) for name in count]
+    return tuple(sorted(calls, key=lambda call: (-call.host_us, call.name)))
+
+
+_DIRECTION = re.compile(r"\b([A-Z])to([A-Z])\b|Copy(Host|Device|Peer)To(Host|Device|Peer)")
+
+
+def _copies(timeline: Timeline) -> tuple[Copy, ...]:
+    gpu, names = timeline.gpu, timeline.names.values
+    rows: defaultdict[str, list[int]] = defaultdict(list)
+    for row, kind in enumerate(gpu.kind):
+        if kind == COPY:
+            rows[_direction(names[gpu.name[row]])].append(row)
+    copies: list[Copy] = []
+    for direction, own in sorted(rows.items()):
+        sizes = [gpu.byte_count[row] for row in own]
+        copies.append(
+            Copy(
+                direction=direction,
+                count=len(own),
+                gpu_us=sum(gpu.end_ns[row] - gpu.start_ns[row] for row in own) / 1000,
+                byte_count=None if -1 in sizes else sum(sizes),
+            )
+        )
+    return tuple(copies)
+
+
+def _direction(name: str) -> str:
+    found = _DIRECTION.search(name)
+    if not found:
+        return name
+    source, target = found[1] or found[3][0], found[2] or found[4][0]
+    return f"{source}to{target}"
+
+
+def _length(starts: Sequence[int], ends: Sequence[int], row: int) -> int:
+    return ends[row] - starts[row]
+
+
+def _known_bytes(line: _Line) -> float | None:
+    """The least that must move, if it is known of all but a twentieth of the line's work."""
+    if not line.bytes or line.bytes_ns < 0.95 * line.work_ns:
+        return None
+    return line.bytes
+
+
+def _provenance(value: float | None) -> Provenance | None:
+    return None if value is None else "estimated"

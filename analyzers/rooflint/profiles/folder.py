@@ -1,0 +1,163 @@
+"""Recording folders: what `rooflint profile` writes (docs/recording.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from rooflint.model import Device, Peaks, ProfileError, Recording
+from rooflint.profiles.costs import count_costs
+from rooflint.profiles.torch_trace import load_timeline, recording_of
+
+FORMAT = 1
+
+
+def latest(root: str | Path) -> Path | None:
+    """The newest whole recording under a project's root."""
+    folders = [meta.parent for meta in Path(root).glob(".rooflint/recordings/*/meta.json")]
+    return max(folders, key=lambda folder: (_made_at(folder), folder.name), default=None)
+
+
+def read_folder(folder: Path) -> Recording:
+    """The recording of a folder: its timeline, what its meta.json adds, and its counters."""
+    meta = _read_meta(folder)
+    trace = _trace(folder)
+    loops, function_names, hashes = _sources(meta)
+    timeline = load_timeline(trace, own_paths=frozenset(hashes))
+    recording = recording_of(str(folder), timeline, count_costs(timeline, loops, function_names))
+    window = _object(meta.get("window"))
+    notes = [str(note) for note in _list(meta.get("notes"))]
+    error = _object(meta.get("exit")).get("error")
+    if error:
+        notes.append(f"The script ended with an error: {error}")
+    return replace(
+        recording,
+        device=_device(meta, recording.device),
+        peaks=_host_peaks(meta) if recording.device.kind == "cpu" else None,
+        plain_step_us=_number(window.get("plain_step_us")),
+        steps_seen=_whole(window.get("steps_seen")),
+        first_step=_whole(window.get("first_step")),
+        argv=tuple(str(argument) for argument in _list(meta.get("argv"))),
+        versions={
+            **recording.versions,
+            **{
+                name: str(version)
+                for name, version in _object(meta.get("versions")).items()
+                if version is not None
+            },
+        },
+        source_hashes=hashes,
+        made_at=str(meta["made_at"]) if meta.get("made_at") else None,
+        notes=(*notes, *recording.notes),
+    )
+
+
+def _read_meta(folder: Path) -> dict[str, Any]:
+    path = folder / "meta.json"
+    try:
+        meta = _object(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError as error:
+        raise ProfileError(
+            f"{folder} is no recording: it has no meta.json; "
+            "pass a folder that `rooflint profile` has written to its end."
+        ) from error
+    except (OSError, ValueError) as error:
+        raise ProfileError(f"{path} cannot be read ({error}): record again.") from error
+    version = meta.get("format", FORMAT)
+    if not isinstance(version, int) or version > FORMAT:
+        raise ProfileError(
+            f"{folder} was written by a newer rooflint (format {version}): update rooflint."
+        )
+    return meta
+
+
+def _trace(folder: Path) -> Path:
+    for name in ("trace.json.gz", "trace.json"):
+        if (folder / name).is_file():
+            return folder / name
+    raise ProfileError(f"{folder} has no trace.json.gz: record again with `rooflint profile`.")
+
+
+def _sources(
+    meta: Mapping[str, Any],
+) -> tuple[dict[str, list[tuple[int, int]]], dict[tuple[str, int], str], dict[str, str]]:
+    """Loops by path, function names by line, hashes by path."""
+    loops: dict[str, list[tuple[int, int]]] = {}
+    hashes: dict[str, str] = {}
+    for path, entry in _object(meta.get("files")).items():
+        entry = _object(entry)
+        hashes[path] = str(entry.get("sha256") or "")
+        loops[path] = [
+            (pair[0], pair[1])
+            for pair in map(_list, _list(entry.get("loops")))
+            if len(pair) == 2 and all(isinstance(line, int) for line in pair)
+        ]
+    names: dict[tuple[str, int], str] = {}
+    for place, name in _object(meta.get("functions")).items():
+        path, _, line = place.rpartition(":")
+        if line.isdecimal() and name:
+            names[path, int(line)] = str(name)
+    return loops, names, hashes
+
+
+def _device(meta: Mapping[str, Any], traced: Device) -> Device:
+    """What the run said of its device; the trace fills in what it did not."""
+    device = _object(meta.get("device"))
+    kind = device.get("kind")
+    if kind not in ("cuda", "rocm", "cpu", "other"):
+        return traced
+    capability = _list(device.get("compute_capability"))
+    same = traced.kind == kind
+    return Device(
+        kind=kind,
+        name=str(device.get("name") or (traced.name if same else kind)),
+        count=_whole(device.get("count")) or traced.count,
+        compute_capability=(int(capability[0]), int(capability[1]))
+        if len(capability) == 2 and all(isinstance(part, int) for part in capability)
+        else (traced.compute_capability if same else None),
+        sm_count=_whole(device.get("sm_count")) or (traced.sm_count if same else None),
+        memory_bytes=_whole(device.get("memory_bytes")) or (traced.memory_bytes if same else None),
+    )
+
+
+def _host_peaks(meta: Mapping[str, Any]) -> Peaks | None:
+    """What this machine's CPU reached in the run's own process."""
+    peaks = _object(meta.get("host_peaks"))
+    bandwidth = _number(peaks.get("dram_bytes_per_s"))
+    rates = {
+        name: rate
+        for name, value in _object(peaks.get("flop_per_s")).items()
+        if (rate := _number(value))
+    }
+    if not bandwidth or not rates:
+        return None
+    return Peaks(rates, bandwidth, "measured", "a product and a copy timed in the run's process")
+
+
+def _made_at(folder: Path) -> str:
+    try:
+        meta = _object(json.loads((folder / "meta.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return ""
+    return str(meta.get("made_at") or "")
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return cast(list[Any], value) if isinstance(value, list) else []
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0:
+        return float(value)
+    return None
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

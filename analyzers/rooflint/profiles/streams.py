@@ -1,0 +1,60 @@
+"""Opens a recording whatever it is packed in, and tells by its first bytes what it is."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import zlib
+from pathlib import Path
+from typing import IO, Literal, cast
+
+from rooflint.model import ProfileError
+
+Format = Literal["json", "ncu report", "sqlite", "zip", "text"]
+
+# gzip.BadGzipFile is an OSError; a file that was cut in the middle raises EOFError.
+BROKEN = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+
+
+def open_packed(path: Path) -> IO[bytes]:
+    """The file's bytes, decompressed while they are read if they are gzip or xz."""
+    try:
+        with path.open("rb") as file:
+            magic = file.read(6)
+        if magic[:2] == b"\x1f\x8b":
+            return cast(IO[bytes], gzip.open(path, "rb"))
+        if magic == b"\xfd7zXZ\x00":
+            return cast(IO[bytes], lzma.open(path, "rb"))
+        return path.open("rb")
+    except OSError as error:
+        raise ProfileError(f"{path} cannot be opened: {error.strerror or error}.") from error
+
+
+def read_all(path: Path) -> bytes:
+    """The whole file, decompressed; for formats that cannot be used in part."""
+    with open_packed(path) as file:
+        try:
+            return file.read()
+        except BROKEN as error:
+            raise ProfileError(
+                f"{path} is cut off or damaged in its compression: copy it again."
+            ) from error
+
+
+def sniff(path: Path) -> Format:
+    """What a file is, by its content."""
+    with open_packed(path) as file:
+        try:
+            head = file.read(4096)
+        except BROKEN as error:
+            raise ProfileError(
+                f"{path} is cut off or damaged in its compression: copy it again."
+            ) from error
+    if head.startswith(b"NVR\x00"):
+        return "ncu report"
+    if head.startswith(b"SQLite format 3\x00"):
+        return "sqlite"
+    if head.startswith(b"PK\x03\x04"):
+        return "zip"
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return "json" if text[:1] in (b"{", b"[") else "text"

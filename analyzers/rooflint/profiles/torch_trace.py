@@ -1,0 +1,170 @@
+"""Reads what torch.profiler's `export_chrome_trace` wrote, from torch 1.8 to today."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from rooflint.model import Device, ProfileError, Recording
+from rooflint.profiles.chrome_json import ChromeTrace
+from rooflint.profiles.costs import Costs, count_costs
+from rooflint.profiles.steps import Loops
+from rooflint.profiles.streams import open_packed
+from rooflint.profiles.timeline import CALL, OP, Timeline, read_timeline
+
+
+def read_trace(
+    path: Path,
+    loops: Loops | None = None,
+    function_names: Mapping[tuple[str, int], str] | None = None,
+    own_paths: frozenset[str] = frozenset(),
+) -> Recording:
+    """A recording of a trace alone. The optional arguments are what a recording folder adds."""
+    timeline = load_timeline(path, own_paths)
+    return recording_of(
+        str(path), timeline, count_costs(timeline, loops or {}, function_names or {})
+    )
+
+
+def load_timeline(path: Path, own_paths: frozenset[str] = frozenset()) -> Timeline:
+    """The events of a trace, packed or not."""
+    with open_packed(path) as file:
+        timeline = read_timeline(ChromeTrace(file, str(path)), own_paths)
+    if not timeline.event_count:
+        raise ProfileError(
+            f"{path} holds no events of torch.profiler: "
+            "record again with activities=[CPU, CUDA] and export_chrome_trace."
+        )
+    return timeline
+
+
+def recording_of(origin: str, timeline: Timeline, costs: Costs) -> Recording:
+    return Recording(
+        origin=origin,
+        device=_device(timeline),
+        steps=costs.steps,
+        window_us=costs.window_us,
+        gpu_busy_us=costs.gpu_busy_us,
+        gpu_span_us=costs.gpu_span_us,
+        kernel_count=costs.kernel_count,
+        sync_calls=costs.sync_calls,
+        copies=costs.copies,
+        unattributed_us=costs.unattributed_us,
+        lines=costs.lines,
+        kernels=costs.kernels,
+        versions=_versions(timeline.header),
+        notes=_notes(timeline, costs),
+    )
+
+
+def _device(timeline: Timeline) -> Device:
+    kind = timeline.device_kind
+    properties = _properties(timeline.header)
+    used = sorted(device for device in timeline.devices.values if device >= 0)
+    if kind == "cpu":
+        return Device("cpu", "CPU")
+    # A process that sees some of a machine's GPUs may list them by other numbers: any will do
+    # where all are of one kind.
+    alike = len({str(entry.get("name")) for entry in properties.values()}) == 1
+    first: dict[str, Any] = {}
+    for number in reversed(used):
+        first = properties.get(number, first)
+    if not first and properties and (alike or not used):
+        first = properties[min(properties)]
+    name = str(first.get("name") or {"cuda": "NVIDIA GPU", "rocm": "AMD GPU"}.get(kind, "GPU"))
+    capability = (first.get("computeMajor"), first.get("computeMinor"))
+    known = kind == "cuda" and all(isinstance(part, int) for part in capability)
+    return Device(
+        kind=kind,
+        name=name,
+        count=max(1, len(used)),
+        compute_capability=cast(tuple[int, int], capability) if known else None,
+        sm_count=_whole(first.get("numSms")),
+        memory_bytes=_whole(first.get("totalGlobalMem")),
+    )
+
+
+def _properties(header: Mapping[str, Any]) -> dict[int, dict[str, Any]]:
+    entries: Any = header.get("deviceProperties")
+    if not isinstance(entries, list):
+        return {}
+    found: dict[int, dict[str, Any]] = {}
+    for entry in cast(list[Any], entries):
+        if isinstance(entry, dict):
+            values = cast(dict[str, Any], entry)
+            number = values.get("id")
+            if isinstance(number, int):
+                found[number] = values
+    return found
+
+
+def _versions(header: Mapping[str, Any]) -> dict[str, str]:
+    versions: dict[str, str] = {}
+    for name, key in (("cuda", "cuda_runtime_version"), ("driver", "cuda_driver_version")):
+        number = header.get(key)
+        if isinstance(number, int) and number >= 1000:
+            versions[name] = f"{number // 1000}.{number % 1000 // 10}"
+    return versions
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _notes(timeline: Timeline, costs: Costs) -> tuple[str, ...]:
+    notes: list[str] = []
+    if timeline.cut:
+        notes.append("The trace is cut off: only the events before the cut are counted.")
+    if timeline.broken_count:
+        notes.append(f"{timeline.broken_count} damaged events of the trace were left out.")
+    if costs.step_note:
+        notes.append(costs.step_note)
+    if costs.outside_us >= 1:
+        notes.append(
+            f"{costs.outside_us / 1000:.3g} ms of GPU work were launched outside of the steps: "
+            "the run's totals have them, no line does."
+        )
+    if not len(timeline.gpu):
+        notes += _without_kernels(timeline)
+    if costs.by_function:
+        notes.append(
+            "Function level: the trace names only the line of each function's def, "
+            "not the line that ran."
+        )
+    elif not costs.lines:
+        notes.append(
+            "No lines: the trace has neither marks nor Python functions of yours; "
+            "run `rooflint profile` for exact lines."
+        )
+    return tuple(notes)
+
+
+def _without_kernels(timeline: Timeline) -> list[str]:
+    host, names = timeline.host, timeline.names.values
+    if timeline.counter_range_count:
+        return [
+            f"The trace has {timeline.counter_range_count} ranges of hardware counters in place of "
+            "kernels: the profiler ran with CUPTI counters, which give no kernel times."
+        ]
+    if timeline.foreign_device_count:
+        return [
+            f"{timeline.foreign_device_count} events of an accelerator are not counted: "
+            "only CUDA and ROCm kernels are understood."
+        ]
+    launches = sum(
+        kind == CALL and _LAUNCH.search(names[name]) is not None
+        for name, kind in zip(host.name, host.kind, strict=True)
+    )
+    if launches:
+        return [
+            f"The host launched {launches} kernels, but none was recorded: "
+            "profile again with ProfilerActivity.CUDA and synchronize before the end."
+        ]
+    if OP in host.kind:
+        return ["No GPU was recorded: times are the CPU's in torch operators."]
+    return []
+
+
+_LAUNCH = re.compile(r"^(?:cuda|cu|hip)\w*Launch\w*")

@@ -1,0 +1,187 @@
+"""What waiting costs: where the host was blocked, and how long the devices then had nothing to do.
+
+A wait costs device time only if the device still had work when the host began to wait, ran dry
+while the host was blocked, and got its next work from a launch after the wait. Then the gap, but
+no more of it than the host was blocked, is the wait's: without it the host would have been ahead
+by that much. A wait that found the device idle already, or left it busy, is free. What remains
+of a gap whose next launch came late belongs to the line that launched.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rooflint.profiles.timeline import CALL, COPY, Timeline
+
+SYNCHRONIZE = re.compile(r"(?:cuda|hip|cu)(?:Device|Stream|Event|Ctx)Synchronize(?:_ptsz)?")
+"""Calls that do nothing but wait."""
+
+_BLOCKING_COPY = re.compile(
+    r"(?:cuda|hip)Memcpy(?:2D|3D)?(?:ToArray|FromArray|ToSymbol|FromSymbol|WithStream|HtoD|DtoH)?"
+    r"|cuMemcpy(?:2D|3D|HtoD|DtoH|DtoD)?(?:_v2)?"
+)
+# CUDA stages up to 64 KiB of pageable memory and returns; more makes the host wait
+# (CUDA driver API, "API synchronization behavior").
+_STAGED_BYTES = 64 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """One stretch in which the host was blocked: a call, or a copy and the wait for it."""
+
+    row: int
+    """The host row of its first call."""
+    start_ns: int
+    end_ns: int
+    blocked_ns: int
+    thread: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEvent:
+    """One kernel, copy or set, with the host call that launched it (-1: none in the trace)."""
+
+    start_ns: int
+    end_ns: int
+    call: int
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """One gap on a device, split by who caused it; host rows, -1 for nobody."""
+
+    start_ns: int
+    end_ns: int
+    wait: int
+    """Index of the wait that caused it, or -1."""
+    wait_ns: int
+    launch: int
+    """Host row of the call that ended it, if that came late; else -1."""
+    launch_ns: int
+
+
+def find_waits(
+    timeline: Timeline, launched: Sequence[int], op_of: Sequence[int]
+) -> tuple[list[Wait], dict[int, int]]:
+    """All waits in order, and which wait each copy call belongs to.
+
+    `launched` has the host row of the call behind each device row, `op_of` the operator around
+    each call.
+    """
+    host, gpu, names = timeline.host, timeline.gpu, timeline.names.values
+    copy_rows: dict[int, int] = {
+        call: row for row, call in enumerate(launched) if call >= 0 and gpu.kind[row] == COPY
+    }
+    is_sync = [bool(SYNCHRONIZE.fullmatch(name)) for name in names]
+    is_copy = [bool(_BLOCKING_COPY.fullmatch(name)) for name in names]
+    blocking: list[int] = []
+    copies: list[int] = []
+    for row in range(len(host)):
+        if host.kind[row] != CALL:
+            continue
+        name = host.name[row]
+        if is_sync[name] or is_copy[name] or _stages(timeline, copy_rows.get(row)):
+            blocking.append(row)
+        elif row in copy_rows:
+            copies.append(row)
+    blocking.sort(key=lambda row: (host.start_ns[row], host.end_ns[row], row))
+    waits: list[Wait] = []
+    latest: dict[tuple[int, int], int] = {}  # (thread, operator) → its wait
+    wait_of_copy: dict[int, int] = {}
+    for row in blocking:
+        thread, op = host.thread[row], op_of[row]
+        start, end = host.start_ns[row], host.end_ns[row]
+        index = latest.get((thread, op)) if op >= 0 else None
+        if index is None:
+            index = len(waits)
+            waits.append(Wait(row, start, end, end - start, thread))
+            if op >= 0:
+                latest[thread, op] = index
+        else:  # torch copies and then waits in one operator: one wait
+            wait = waits[index]
+            waits[index] = Wait(
+                wait.row,
+                wait.start_ns,
+                max(wait.end_ns, end),
+                wait.blocked_ns + end - start,
+                thread,
+            )
+        if row in copy_rows:
+            wait_of_copy[row] = index
+    for row in copies:  # the copy that a wait waits for is not work that kept the device busy
+        index = latest.get((host.thread[row], op_of[row])) if op_of[row] >= 0 else None
+        if index is not None and host.start_ns[row] <= waits[index].end_ns:
+            wait_of_copy[row] = index
+            wait = waits[index]
+            if host.start_ns[row] < wait.start_ns:
+                waits[index] = Wait(
+                    wait.row, host.start_ns[row], wait.end_ns, wait.blocked_ns, wait.thread
+                )
+    return waits, wait_of_copy
+
+
+def find_idle(
+    timeline: Timeline,
+    events: Sequence[DeviceEvent],
+    waits: Sequence[Wait],
+    wait_of_copy: dict[int, int],
+) -> list[Idle]:
+    """The gaps of one device between its first and last work, each with its cause."""
+    host = timeline.host
+    by_thread: defaultdict[int, list[int]] = defaultdict(list)
+    for index, wait in sorted(enumerate(waits), key=lambda pair: pair[1].start_ns):
+        by_thread[wait.thread].append(index)
+    starts = {thread: [waits[i].start_ns for i in own] for thread, own in by_thread.items()}
+
+    def blocked_at(moment: int) -> list[int]:
+        """The waits, at most one a thread, in which the host was blocked at a moment."""
+        found: list[int] = []
+        for thread, own in by_thread.items():
+            position = bisect_right(starts[thread], moment) - 1
+            if position >= 0 and waits[own[position]].end_ns >= moment:
+                found.append(own[position])
+        return found
+
+    gaps: list[Idle] = []
+    busy_until: int | None = None
+    real_until: int | None = None  # the same, copies of waits left out
+    for event in sorted(events, key=lambda event: (event.start_ns, event.end_ns, event.call)):
+        if busy_until is not None and event.start_ns > busy_until:
+            gap = event.start_ns - busy_until
+            late = event.call >= 0 and host.end_ns[event.call] > busy_until
+            launch_start = host.start_ns[event.call] if event.call >= 0 else None
+            cause = -1
+            for index in blocked_at(busy_until):
+                wait = waits[index]
+                after = launch_start is None or launch_start >= wait.end_ns
+                if after and real_until is not None and real_until > wait.start_ns:
+                    cause = index if cause < 0 or wait.end_ns > waits[cause].end_ns else cause
+            wait_ns = min(gap, waits[cause].blocked_ns) if cause >= 0 else 0
+            launch = event.call if late else -1
+            gaps.append(
+                Idle(
+                    busy_until, event.start_ns, cause, wait_ns,
+                    launch, gap - wait_ns if late else 0,
+                )
+            )  # fmt: skip
+        if busy_until is None or event.end_ns > busy_until:
+            busy_until = event.end_ns
+        own_copy = event.call in wait_of_copy
+        if not own_copy and (real_until is None or event.end_ns > real_until):
+            real_until = event.end_ns
+    return gaps
+
+
+def _stages(timeline: Timeline, copy_row: int | None) -> bool:
+    """Whether a copy makes the host wait though its call is asynchronous by name."""
+    if copy_row is None:
+        return False
+    gpu = timeline.gpu
+    name = timeline.names.values[gpu.name[copy_row]]
+    if "Pageable" not in name:
+        return False
+    return "DtoH" in name or ("HtoD" in name and gpu.byte_count[copy_row] > _STAGED_BYTES)

@@ -1,0 +1,97 @@
+"""Traces of torch.profiler, ours and those that others recorded."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from bisect import bisect_right
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rooflint.model import ProfileError, Recording
+from rooflint.profiles import read
+
+RECORDINGS = Path(__file__).parent / "profiles" / "recordings"
+REFERENCE: dict[str, Any] = json.loads((RECORDINGS / "reference.json").read_text())["files"]
+TRACES = sorted(name for name, entry in REFERENCE.items() if entry["reference"])
+REFUSED = sorted(name for name, entry in REFERENCE.items() if not entry["reference"])
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_totals_are_those_of_an_independent_count(name: str) -> None:
+    recording, reference = read(RECORDINGS / name), REFERENCE[name]["reference"]
+    assert recording.kernel_count == reference["kernels"]
+    assert recording.gpu_busy_us == pytest.approx(reference["gpu_busy_us"], abs=0.001)
+    assert recording.gpu_span_us == pytest.approx(reference["gpu_span_us"], abs=0.001)
+    assert {call.name: call.count for call in recording.sync_calls} == {
+        call: numbers["count"] for call, numbers in reference["sync_calls"].items()
+    }
+    for call in recording.sync_calls:
+        assert call.host_us == pytest.approx(
+            reference["sync_calls"][call.name]["host_us"], abs=0.001
+        )
+    copies = reference["memcpy"] or {}
+    assert {copy.direction for copy in recording.copies} == set(copies)
+    for copy in recording.copies:
+        expected = copies[copy.direction]
+        assert copy.count == expected["count"]
+        assert copy.gpu_us == pytest.approx(expected["time_us"], abs=0.001)
+        assert copy.byte_count == (None if expected["without_bytes"] else expected["bytes"])
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_json_that_is_no_trace_is_refused_with_a_sentence(name: str) -> None:
+    with pytest.raises(ProfileError, match=r"no torch\.profiler trace .* export_chrome_trace\.$"):
+        read(RECORDINGS / name)
+
+
+@pytest.fixture(scope="module")
+def line_trace() -> Recording:
+    return read(RECORDINGS / "line_trace.json.gz")
+
+
+def test_all_gpu_time_of_a_marked_run_is_on_lines(line_trace: Recording) -> None:
+    assert line_trace.kernel_count == 3134
+    assert len(line_trace.steps) == 12
+    assert line_trace.unattributed_us == 0
+    on_lines_us = sum(line.device_us for line in line_trace.lines)
+    assert on_lines_us == pytest.approx(line_trace.gpu_busy_us)
+    assert on_lines_us == pytest.approx(76_247.267, abs=0.001)
+
+
+def test_lines_are_those_of_a_second_way_to_count(line_trace: Recording) -> None:
+    """Forward: the shortest mark that holds the launch, by brute force; backward: as a whole."""
+    expected = marks_around_launches(RECORDINGS / "line_trace.json.gz")
+    found = {line.line: round(line.forward_us, 3) for line in line_trace.lines if line.forward_us}
+    assert found == expected
+    backward_us = sum(line.backward_us for line in line_trace.lines)
+    assert backward_us == pytest.approx(76_247.267 - sum(expected.values()), abs=0.01)
+
+
+def marks_around_launches(path: Path) -> dict[int, float]:
+    """GPU time by line of what the main thread launched."""
+    with gzip.open(path, "rt") as file:
+        events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+    marks = sorted(
+        (event["ts"], event["ts"] + event["dur"], int(event["name"].rpartition(":")[2]))
+        for event in events
+        if ".py:" in event["name"]
+    )
+    starts = [mark[0] for mark in marks]
+    main = next(event["tid"] for event in events if ".py:" in event["name"])
+    launches = {
+        event["args"]["correlation"]: event["ts"]
+        for event in events
+        if event["cat"] in ("cuda_runtime", "cuda_driver") and event["tid"] == main
+    }
+    total_us: defaultdict[int, float] = defaultdict(float)
+    for event in events:
+        at = launches.get(event.get("args", {}).get("correlation"))
+        if at is not None and event["cat"] in ("kernel", "gpu_memcpy", "gpu_memset"):
+            around = [mark for mark in marks[: bisect_right(starts, at)] if mark[1] >= at]
+            line = min(around, key=lambda mark: mark[1] - mark[0])[2]
+            total_us[line] += event["dur"]
+    return {line: round(us, 3) for line, us in total_us.items()}
