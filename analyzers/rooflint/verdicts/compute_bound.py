@@ -58,12 +58,12 @@ def _verdict(kernel: KernelCost, work: Work | None, parts: list[str]) -> Verdict
 def _show_rate(kernel: KernelCost, work: Work | None) -> str:
     if work is None or work.main_pipe is None:
         return ""
-    what = f"{show_pipe(work.main_pipe)} product" if is_fp32_product(kernel) else ""
+    what = f"{show_pipe(work.main_pipe)} product" if is_fp32_product(kernel, work) else ""
     return f"{what + ' at ' if what else ''}{show_compute(work)}"
 
 
 def _advise(kernel: KernelCost, work: Work | None, done: bool) -> str:
-    if is_fp32_product(kernel) and (work is None or peak_of("tensor tf32", work.peaks)):
+    if work and is_fp32_product(kernel, work) and peak_of("tensor tf32", work.peaks):
         return TF32_ADVICE
     if done:
         return "leave it: only fewer FLOPs or a lower precision would make it faster"
@@ -79,7 +79,7 @@ def _advise(kernel: KernelCost, work: Work | None, done: bool) -> str:
 
 def tensor_core_gain_us(kernel: KernelCost, work: Work | None) -> float | None:
     """At most this much less over the window, if an FP32 product ran in TF32 at its roof."""
-    if work is None or not is_fp32_product(kernel):
+    if work is None or not is_fp32_product(kernel, work):
         return None
     peak = peak_of("tensor tf32", work.peaks)
     if not peak or peak <= (peak_of("fp32", work.peaks) or 0.0):

@@ -71,7 +71,7 @@ def _verdict(kernel: KernelCost, recording: Recording, parts: list[str], advice:
 
 
 def _show_fp32(kernel: KernelCost, work: Work | None) -> str | None:
-    if work is None or work.main_pipe is None or not is_fp32_product(kernel):
+    if work is None or work.main_pipe is None or not is_fp32_product(kernel, work):
         return None
     if peak_of("tensor tf32", work.peaks) is None:
         return None

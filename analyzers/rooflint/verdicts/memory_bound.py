@@ -29,7 +29,7 @@ def judge(kernel: KernelCost, recording: Recording) -> Verdict | None:
     parts = [f"{rates.level} at {show_share(rates.memory_ratio)} of its throughput"]
     if rates.dram_ratio is not None:
         parts[0] += f" while DRAM is at {show_share(rates.dram_ratio)}"
-    fp32 = is_fp32_product(kernel) and work is not None and peak_of("tensor tf32", work.peaks)
+    fp32 = work and is_fp32_product(kernel, work) and peak_of("tensor tf32", work.peaks)
     if fp32 and work and work.main_pipe:
         parts.insert(0, f"{show_pipe(work.main_pipe)} product at {show_compute(work)}")
     parts += symptoms(kernel)

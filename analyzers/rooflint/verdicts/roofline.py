@@ -130,15 +130,9 @@ def is_product(kernel: KernelCost) -> bool:
 _PRODUCT = re.compile(r"gemm|xmma|cutlass|nvjet|conv|wgrad|dgrad|_bmm|Cijk_", re.IGNORECASE)
 
 
-def is_fp32_product(kernel: KernelCost) -> bool:
+def is_fp32_product(kernel: KernelCost, work: Work | None) -> bool:
     """Whether a kernel multiplies FP32 matrices on the ordinary FP32 pipe."""
-    if kernel.counters and kernel.counters.flop_by_pipe:
-        flop_by_pipe = kernel.counters.flop_by_pipe
-        on_fp32 = flop_by_pipe.get("fp32", 0.0) > 0.5 * sum(flop_by_pipe.values())
-        return is_product(kernel) and on_fp32
-    if kernel.precision != "fp32" or kernel.flop is None:
-        return False
-    return _product_pipe("fp32", kernel.name) == "fp32"
+    return work is not None and work.main_pipe == "fp32" and is_product(kernel)
 
 
 def _product_pipe(precision: str, kernel_name: str) -> str:

@@ -1,0 +1,441 @@
+"""Verdicts from numbers: each test says where its numbers come from."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from recordings_by_hand import CPU, H100, H200, PATH, recording_of
+
+from rooflint.model import Counters, Device, KernelCost, LineCost, Peaks, Recording
+from rooflint.verdicts import judge_kernel, judge_line, judge_step
+from rooflint.verdicts.gpus import GPUS, find_peaks
+
+# Five kernels of a lesson on reading Nsight Compute: made up there, consistent with the peaks of
+# an H100 SXM (989 TFLOP/s BF16, 3.35 TB/s). In its order: duration in µs, FLOPs, DRAM bytes, SM
+# and memory throughput in percent, achieved occupancy in percent, sectors per load request.
+LESSON = {
+    "gemm_bf16_8192": (1600, 1.1e12, 0.55e9, 82, 28, 24, 4),
+    "layernorm": (95, 0.17e9, 0.27e9, 18, 86, 71, 4),
+    "transpose_naive": (410, 0.0, 0.54e9, 9, 41, 88, 32),
+    "gather_embed": (160, 0.0, 0.05e9, 12, 22, 14, 6),
+    "bias_add": (4, 0.2e6, 1.2e6, 6, 9, 60, 4),
+}
+
+
+def lesson_kernel(name: str, **changed: float) -> KernelCost:
+    us, flop, byte_count, sm, memory, occupancy, sectors = LESSON[name]
+    pipe = "tensor bf16" if "gemm" in name else "fp32"
+    counters = Counters(
+        launch_count=1,
+        duration_us=us,
+        dram_read_bytes=byte_count,
+        dram_write_bytes=0.0,
+        flop_by_pipe={pipe: flop} if flop else {},
+        sm_ratio=changed.get("sm", sm) / 100,
+        memory_ratio=changed.get("memory", memory) / 100,
+        occupancy_ratio=occupancy / 100,
+        sectors_per_load=changed.get("sectors", sectors),
+    )
+    return KernelCost(name, None, None, False, launch_count=1, gpu_us=us, counters=counters)
+
+
+def lesson_verdict(name: str, **changed: float):
+    return judge_kernel(lesson_kernel(name, **changed), recording_of(device=H100))
+
+
+def test_a_bf16_product_at_70_percent_of_its_roof_is_compute_bound():
+    verdict = lesson_verdict("gemm_bf16_8192")
+    assert verdict.limiter == "compute-bound"
+    assert verdict.roof_ratio == pytest.approx(1.1e12 / 1600e-6 / 989e12)
+    assert verdict.reason.startswith("70 % of its roof (688 of 989 TFLOP/s)")
+
+
+def test_a_layer_norm_at_85_percent_of_bandwidth_is_done():
+    verdict = lesson_verdict("layernorm")
+    assert verdict.limiter == "memory-bound"
+    assert verdict.roof_ratio == pytest.approx(0.27e9 / 95e-6 / 3.35e12)
+    assert verdict.reason == "done: 85 % of bandwidth (2.84 of 3.35 TB/s)"
+    assert verdict.advice and "fuse" in verdict.advice and "leave it" in verdict.advice
+
+
+def test_a_naive_transpose_is_latency_bound_and_uncoalesced():
+    verdict = lesson_verdict("transpose_naive")
+    assert verdict.limiter == "latency-bound"
+    assert "uncoalesced: 32 sectors a load" in verdict.reason
+    assert verdict.roof_ratio == pytest.approx(0.54e9 / 410e-6 / 3.35e12)  # 39 % of bandwidth
+
+
+def test_the_transpose_with_4_sectors_and_twice_the_throughput_is_memory_bound():
+    verdict = lesson_verdict("transpose_naive", sectors=4, memory=82)
+    assert verdict.limiter == "memory-bound"
+    assert "uncoalesced" not in verdict.reason
+
+
+def test_a_gather_with_few_warps_is_latency_bound_for_its_occupancy():
+    verdict = lesson_verdict("gather_embed")
+    assert verdict.limiter == "latency-bound"
+    assert "occupancy 14 %" in verdict.reason
+    assert "uncoalesced" not in verdict.reason  # 6 sectors are within what wide loads need.
+
+
+def test_a_kernel_of_4_us_is_overhead_bound():
+    verdict = lesson_verdict("bias_add")
+    assert verdict.limiter == "overhead-bound"
+    assert "4 µs a kernel" in verdict.reason
+    assert verdict.advice and "reduce-overhead" in verdict.advice
+
+
+def test_attention_at_60_percent_compute_is_compute_bound():
+    # Flash attention forward, B·H = 32, T = 16384, D = 128: 4·B·H·T²·D FLOPs; Q, K, V and O in
+    # BF16 once each. Long enough for 60 % of 989 TFLOP/s.
+    flop, byte_count = 4 * 32 * 16384**2 * 128, 4 * 2 * 32 * 16384 * 128
+    us = flop / (0.6 * 989e12) * 1e6
+    counters = Counters(
+        1, us, byte_count, 0.0, {"tensor bf16": flop}, sm_ratio=0.6, memory_ratio=0.3
+    )
+    kernel = KernelCost("flash_fprop", None, None, False, 1, us, counters=counters)
+    verdict = judge_kernel(kernel, recording_of(device=H100))
+    assert verdict.limiter == "compute-bound"
+    assert verdict.roof_ratio == pytest.approx(0.6)
+
+
+# Two products as Nsight Compute printed them on a laptop GPU of compute capability 8.6 with 20
+# multiprocessors (duration, SM and memory throughput, waves, occupancy, theoretical occupancy):
+# a loop of 128³ products, and the same as one batch of 8.
+SMALL = Device("cuda", "NVIDIA GeForce RTX 3050 Ti Laptop GPU", sm_count=20)
+
+
+@pytest.mark.parametrize(
+    ("us", "grid", "sm", "memory", "dram", "waves", "occupancy"),
+    [
+        (9.38, (4, 4, 1), 18.13, 21.05, 9.28, 0.27, 8.32),
+        (33.66, (1, 1, 8), 20.49, 22.87, 22.87, 0.20, 16.65),
+    ],
+)
+def test_a_product_whose_grid_is_less_than_a_wave_is_latency_bound_by_its_launch_size(
+    us: float,
+    grid: tuple[int, int, int],
+    sm: float,
+    memory: float,
+    dram: float,
+    waves: float,
+    occupancy: float,
+):
+    counters = Counters(
+        1,
+        us,
+        sm_ratio=sm / 100,
+        memory_ratio=memory / 100,
+        dram_ratio=dram / 100,
+        waves=waves,
+        occupancy_ratio=occupancy / 100,
+    )
+    kernel = KernelCost(
+        "ampere_sgemm_32x32_sliced1x4_tn", None, None, False, 1, us, grid, counters=counters
+    )
+    verdict = judge_kernel(kernel, recording_of(device=SMALL))
+    blocks = grid[0] * grid[1] * grid[2]
+    assert verdict.limiter == "latency-bound"
+    assert f"the grid fills {waves:.2g} of a wave: {blocks} blocks on 20 SMs" in verdict.reason
+    assert f"occupancy {occupancy:.2g}" in verdict.reason
+    assert find_peaks(SMALL) is None and verdict.roof_ratio is None
+
+
+# --- without counters: what shapes and durations tell, on an H200 (67 TFLOP/s FP32, 4.8 TB/s) ---
+
+
+def product(m: int, n: int, k: int, us: float, **others: object) -> KernelCost:
+    kernel = KernelCost(
+        "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8",
+        PATH,
+        1,
+        False,
+        launch_count=1,
+        gpu_us=us,
+        grid=(768, 1, 1),
+        op="aten::addmm",
+        precision="fp32",
+        flop=2.0 * m * n * k,
+        minimal_bytes=4.0 * (m * k + k * n + m * n),
+    )
+    return KernelCost(**{**{f: getattr(kernel, f) for f in kernel.__slots__}, **others})
+
+
+def test_a_product_at_half_of_its_roof_is_compute_bound_as_an_estimate():
+    # 2040 x 1536 x 512 in 90.5 µs, measured on an H200: 35.5 TFLOP/s.
+    verdict = judge_kernel(product(2040, 1536, 512, 90.5), recording_of())
+    assert verdict.limiter == "compute-bound"
+    assert verdict.provenance == "estimated"
+    assert verdict.roof_ratio == pytest.approx(2 * 2040 * 1536 * 512 / 90.5e-6 / 67e12)
+    assert verdict.advice and 'torch.set_float32_matmul_precision("high")' in verdict.advice
+
+
+def test_an_fp32_product_faster_than_fp32_can_be_ran_in_tf32():
+    # 4096³ in 344 µs, measured on an H200 with TF32 allowed: 399 TFLOP/s.
+    verdict = judge_kernel(product(4096, 4096, 4096, 344.0, name="Kernel2"), recording_of())
+    assert verdict.limiter == "compute-bound"
+    assert verdict.roof_ratio == pytest.approx(2 * 4096**3 / 344e-6 / 494e12)
+    assert verdict.advice and "set_float32" not in verdict.advice
+
+
+def test_an_elementwise_kernel_at_80_percent_of_bandwidth_is_done_as_an_estimate():
+    # A gelu over 2²⁸ BF16 values moves 4 bytes each: 252 µs, measured on an H200.
+    kernel = KernelCost(
+        "vectorized_elementwise_kernel", PATH, 1, False, 1, 252.0, minimal_bytes=4.0 * 2**28
+    )
+    verdict = judge_kernel(kernel, recording_of())
+    assert verdict.limiter == "memory-bound"
+    assert verdict.reason.startswith("done: 89 % of bandwidth")
+    assert verdict.provenance == "estimated"
+
+
+def test_a_slow_kernel_without_counters_is_unknown_and_says_what_would_tell():
+    # The naive transpose of the H200: a quarter of the bandwidth, and L2 binds, as ncu knows.
+    kernel = KernelCost(
+        "elementwise_kernel", PATH, 1, False, 1, 464.0, (262144, 1, 1), minimal_bytes=2.0 * 2**28
+    )
+    verdict = judge_kernel(kernel, recording_of())
+    assert verdict.limiter == "unknown"
+    assert "only counters tell" in verdict.reason
+    assert verdict.advice and "Nsight Compute" in verdict.advice
+
+
+def test_more_bytes_than_dram_can_move_came_from_the_cache():
+    kernel = KernelCost("copy", PATH, 1, False, 1, 20.0, (9999, 1, 1), minimal_bytes=2e8)
+    verdict = judge_kernel(kernel, recording_of())  # 10 TB/s
+    assert verdict.limiter == "unknown" and verdict.roof_ratio is None
+    assert "L2" in verdict.reason
+
+
+def test_a_grid_of_fewer_blocks_than_multiprocessors_is_too_small_without_counters_too():
+    kernel = product(128, 128, 128, 20.0, grid=(16, 1, 1))
+    verdict = judge_kernel(kernel, recording_of())
+    assert verdict.limiter == "latency-bound"
+    assert "16 blocks on 132 SMs" in verdict.reason
+
+
+def test_a_gpu_that_is_not_in_the_table_is_said_to_be_unknown():
+    recording = recording_of(device=Device("cuda", "NVIDIA Future 9000"))
+    verdict = judge_kernel(product(2040, 1536, 512, 90.5), recording)
+    assert verdict.limiter == "unknown"
+    assert "the peak rates of NVIDIA Future 9000 are not known" in verdict.reason
+
+
+# --- lines and steps -----------------------------------------------------------------------------
+
+
+def line_verdict(cost: LineCost, recording: Recording, *kernels: KernelCost):
+    verdict = judge_line(cost, kernels, recording)
+    assert verdict is not None
+    return verdict
+
+
+def test_a_wait_that_starves_the_gpu_is_sync_bound():
+    cost = LineCost(PATH, 65, host_wait_us=41_000, wait_count=1, gpu_idle_us=38_000)
+    recording = recording_of(cost, step_us=340_000, busy_us=300_000)
+    verdict = line_verdict(cost, recording)
+    assert verdict.limiter == "sync-bound" and not verdict.free
+    assert "the GPU idles 38 ms a step" in verdict.reason
+    assert verdict.saves_us == 38_000
+
+
+def test_a_wait_in_a_step_bound_by_launches_is_free():
+    cost = LineCost(PATH, 65, host_wait_us=50, wait_count=1, gpu_idle_us=20)
+    other = LineCost(PATH, 34, forward_us=6_400, launch_count=261, launch_idle_us=3_000)
+    recording = recording_of(cost, other, step_us=10_500, busy_us=6_400)
+    verdict = line_verdict(cost, recording)
+    assert verdict.free and verdict.limiter == "overhead-bound"
+    assert "this step is bound by launches" in verdict.reason
+
+
+def test_a_wait_behind_which_the_gpu_has_work_is_free():
+    cost = LineCost(PATH, 65, host_wait_us=4_000, wait_count=1, gpu_idle_us=0)
+    recording = recording_of(cost, step_us=10_000, busy_us=9_900)
+    verdict = line_verdict(cost, recording)
+    assert verdict.free and "the GPU is busy while the CPU waits" in verdict.reason
+
+
+def test_a_line_for_whose_launches_the_gpu_waits_longer_than_it_works_is_overhead_bound():
+    kernel = KernelCost("elementwise_kernel", PATH, 60, False, launch_count=48, gpu_us=288)
+    cost = LineCost(PATH, 60, forward_us=288, launch_count=48, launch_idle_us=900)
+    recording = recording_of(cost, kernels=(kernel,), step_us=5_000, busy_us=2_000, steps=2)
+    verdict = line_verdict(cost, recording, kernel)
+    assert verdict.limiter == "overhead-bound"
+    assert verdict.reason == (
+        "the GPU waits 450 µs a step for this line's launches: 24 kernels a step of 6 µs on average"
+    )
+
+
+def test_a_line_is_bound_by_what_bounds_most_of_its_time():
+    big = lesson_kernel("gemm_bf16_8192")
+    small = lesson_kernel("bias_add")
+    cost = LineCost(PATH, 34, forward_us=1_604, launch_count=2)
+    recording = recording_of(cost, device=H100, busy_us=9_000)
+    verdict = line_verdict(cost, recording, big, small)
+    assert verdict.limiter == "compute-bound"
+    # The line needs 1112 µs for its FLOPs and 0.36 µs for the bias's bytes, of 1604 µs.
+    assert verdict.roof_ratio == pytest.approx((1112.2 + 0.36) / 1604, abs=0.001)
+
+
+def test_a_step_whose_gpu_idles_is_bound_by_launches_or_by_waits():
+    kernels = (KernelCost("gemm", PATH, 34, False, 261, 6_400),)
+    launches = recording_of(kernels=kernels, step_us=10_500, busy_us=6_400)
+    assert judge_step(launches).limiter == "overhead-bound"
+    assert "the GPU idles 39 % of the step" in judge_step(launches).reason
+    wait = LineCost(PATH, 65, host_wait_us=5_000, wait_count=1, gpu_idle_us=3_000)
+    waits = recording_of(wait, kernels=kernels, step_us=10_500, busy_us=6_400)
+    assert judge_step(waits).limiter == "sync-bound"
+    assert "line 65" in judge_step(waits).reason
+
+
+def test_the_profilers_own_slowness_is_not_taken_for_idle_time():
+    # Under the profiler the step takes 15 ms, without it 6.6; the GPU works 6.4 ms of either.
+    recording = recording_of(
+        kernels=(lesson_kernel("gemm_bf16_8192"),),
+        device=H100,
+        step_us=15_000,
+        busy_us=6_400,
+        plain_step_us=6_600.0,
+    )
+    assert judge_step(recording).limiter == "compute-bound"
+
+
+def test_a_busy_step_is_bound_by_what_bounds_most_of_its_gpu_time():
+    kernels = (lesson_kernel("gemm_bf16_8192"), lesson_kernel("layernorm"))
+    recording = recording_of(device=H100, kernels=kernels, step_us=1_700, busy_us=1_695)
+    verdict = judge_step(recording)
+    assert verdict.limiter == "compute-bound"
+    assert "94 % of its time" in verdict.reason  # 1600 of 1695 µs
+
+
+# --- without a GPU -------------------------------------------------------------------------------
+
+HOST_PEAKS = Peaks({"fp32": 100e9}, 20e9, provenance="measured", source="this machine")
+
+
+def cpu_verdict(cost: LineCost, step_us: float = 1e6):
+    recording = recording_of(cost, device=CPU, step_us=step_us, peaks=HOST_PEAKS)
+    return line_verdict(cost, recording)
+
+
+def test_a_product_on_the_cpu_is_compute_bound_as_an_estimate():
+    # 60 GFLOP/s of 100, with 100 FLOPs a byte.
+    cost = LineCost(
+        PATH, 1, forward_us=1e6, launch_count=10, flop=60e9, dram_bytes=0.6e9, precision="fp32"
+    )
+    verdict = cpu_verdict(cost)
+    assert (verdict.limiter, verdict.provenance) == ("compute-bound", "estimated")
+    assert verdict.roof_ratio == pytest.approx(0.6)
+    assert "60 of 100 GFLOP/s" in verdict.reason
+
+
+def test_an_elementwise_line_on_the_cpu_is_memory_bound_as_an_estimate():
+    cost = LineCost(PATH, 1, forward_us=1e6, launch_count=10, dram_bytes=15e9)
+    verdict = cpu_verdict(cost)
+    assert verdict.limiter == "memory-bound" and verdict.roof_ratio == pytest.approx(0.75)
+
+
+def test_tiny_operators_on_the_cpu_are_overhead_bound():
+    cost = LineCost(PATH, 1, forward_us=1_000, launch_count=100, dram_bytes=1e5)
+    verdict = cpu_verdict(cost, step_us=1e4)
+    assert verdict.limiter == "overhead-bound"
+    assert "100 operators a step of 10 µs" in verdict.reason
+
+
+def test_a_cpu_run_that_spends_its_time_in_python_says_so():
+    cost = LineCost(PATH, 1, forward_us=1_000, launch_count=1)
+    verdict = judge_step(recording_of(cost, device=CPU, step_us=1e5))
+    assert verdict.limiter == "overhead-bound"
+    assert "torch's operators take 1 % of the time" in verdict.reason
+
+
+# --- the table of GPUs ---------------------------------------------------------------------------
+
+
+def peaks_of(name: str, sm_count: int | None = None) -> Peaks | None:
+    return find_peaks(Device("cuda", name, sm_count=sm_count))
+
+
+@pytest.mark.parametrize(
+    ("name", "precision", "tflop_per_s", "gb_per_s"),
+    [
+        # From the datasheets: dense, so half of what is printed "with sparsity".
+        ("Tesla V100-SXM2-16GB", "fp16", 125, 900),
+        ("Tesla T4", "fp16", 65, 320),
+        ("NVIDIA A100-SXM4-40GB", "bf16", 312, 1555),
+        ("NVIDIA A100-SXM4-80GB", "tf32", 156, 2039),
+        ("NVIDIA A100 80GB PCIe", "fp32", 19.5, 1935),
+        ("NVIDIA A10G", "bf16", 70, 600),
+        ("NVIDIA L4", "fp16", 121, 300),
+        ("NVIDIA GeForce RTX 3090", "fp16", 71, 936),
+        ("NVIDIA GeForce RTX 4090", "bf16", 165.2, 1008),
+        ("NVIDIA GeForce RTX 5090", "bf16", 209.5, 1792),
+        ("NVIDIA H100 80GB HBM3", "bf16", 989, 3350),
+        ("NVIDIA H100 PCIe", "bf16", 756, 2039),
+        ("NVIDIA H200", "fp32", 67, 4800),
+        ("NVIDIA B200", "fp8", 4500, 8000),
+        ("AMD Instinct MI300X", "bf16", 1307.4, 5300),
+    ],
+)
+def test_the_table_knows_the_gpu_by_its_drivers_name(
+    name: str, precision: str, tflop_per_s: float, gb_per_s: float
+):
+    peaks = peaks_of(name)
+    assert peaks is not None
+    assert peaks.flop_per_s[precision] == pytest.approx(1e12 * tflop_per_s)
+    assert peaks.dram_bytes_per_s == pytest.approx(1e9 * gb_per_s)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA GeForce RTX 3070 Ti", "NVIDIA H20", "A", ""],
+)
+def test_a_similar_name_is_another_gpu(name: str):
+    assert peaks_of(name) is None
+
+
+def test_a_known_name_with_other_multiprocessors_is_another_chip():
+    # The RTX 3080 with 12 GB has 70 multiprocessors and a wider bus, under the same name.
+    assert peaks_of("NVIDIA GeForce RTX 3080", 68) is not None
+    assert peaks_of("NVIDIA GeForce RTX 3080", 70) is None
+
+
+def test_two_chips_of_one_name_are_told_apart_by_their_compute_units():
+    mi250 = peaks_of("AMD Instinct MI250X / MI250", 104)
+    mi250x = peaks_of("AMD Instinct MI250X / MI250", 110)
+    assert mi250 and mi250x and mi250.flop_per_s["fp16"] < mi250x.flop_per_s["fp16"]
+    assert peaks_of("AMD Instinct MI250X / MI250") is None
+
+
+def test_a_mig_slice_has_its_share_of_multiprocessors_and_of_memory():
+    # 3g.20gb of an A100: 42 of 108 multiprocessors, four of eight memory slices.
+    peaks = peaks_of("NVIDIA A100-SXM4-40GB MIG 3g.20gb", 42)
+    assert peaks is not None
+    assert peaks.flop_per_s["bf16"] == pytest.approx(312e12 * 42 / 108)
+    assert peaks.dram_bytes_per_s == pytest.approx(1555e9 / 2)
+    assert peaks_of("NVIDIA A100-SXM4-40GB MIG 3g.20gb") is None
+
+
+@pytest.mark.parametrize("gpu", GPUS, ids=lambda gpu: gpu.names[0])
+def test_a_row_holds_together(gpu):
+    """Rates follow from one another, so that a typing error stands out."""
+    rates = gpu.tflop_per_s
+    assert re.match(r"https://", gpu.source)
+    if "bf16" in rates:
+        assert rates["bf16"] == rates["fp16"]
+    if "tf32" in rates:
+        assert rates["bf16"] / rates["tf32"] == pytest.approx(2, rel=0.02)
+    if "fp8" in rates:
+        assert rates["fp8"] / rates["bf16"] == pytest.approx(2, rel=0.02)
+    # No machine does 10,000 FLOPs a byte, none fewer than 2.
+    assert 2 < max(rates.values()) * 1e12 / (gpu.dram_gb_per_s * 1e9) < 1e4
+
+
+def test_every_name_stands_in_the_table_once():
+    names = [(name, gpu.sm_count) for gpu in GPUS for name in gpu.names]
+    assert len(names) == len(set(names))
+
+
+def test_h200_is_what_the_recordings_were_made_on():
+    assert find_peaks(H200) is not None
