@@ -1,1 +1,16 @@
-"""Runs inside the user's Python: starts the script, marks lines, writes a recording."""
+"""Runs inside the user's Python: starts the script, marks lines, writes a recording.
+
+- `launch`: the file that Python is started with; becomes the user's script
+- `program`: runs a file or module as `__main__`, as Python itself would
+- `recorder`: holds the parts together for one run
+- `window`: which part of the run is recorded
+- `steps`: finds the loop whose iterations are the steps
+- `marks`: a range per executed line of the user's own files
+- `sources`: which files are the user's own, their loops and functions
+- `torch_profiler`: torch's profiler, started and stopped without being seen
+- `counters`: the ranges that ncu is told to look at
+- `facts`: the device, the versions, the host's peak rates
+- `folder`: writes the recording, atomically
+
+Standard library and torch alone; Python 3.9 and torch 2.1 or newer.
+"""

@@ -1,0 +1,60 @@
+"""Calls for the end of a recording after some time, also while no line of the user's runs."""
+
+from __future__ import annotations
+
+import _thread
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+AGAIN_SECONDS = 0.5
+
+
+class Deadline:
+    """One alarm at a time, on a thread unknown to `threading`; none while the script forks."""
+
+    def __init__(self) -> None:
+        self._alarm: _Alarm | None = None
+        self._paused: _Alarm | None = None
+
+    def start(self, seconds: float, call: Callable[[], None]) -> None:
+        """After `seconds`, call again and again until `stop`."""
+        self.stop()
+        self._alarm = _Alarm(seconds, call)
+
+    def stop(self) -> None:
+        alarm, self._alarm = self._alarm, None
+        if alarm is not None:
+            alarm.stop()
+
+    def pause(self) -> None:
+        self._paused = self._alarm
+        self.stop()
+
+    def go_on(self) -> None:
+        """After a fork; the time begins anew."""
+        paused, self._paused = self._paused, None
+        if paused is not None:
+            self.start(paused.seconds, paused.call)
+
+
+class _Alarm:
+    def __init__(self, seconds: float, call: Callable[[], None]) -> None:
+        self.seconds = seconds
+        self.call = call
+        self._stopped = _thread.allocate_lock()
+        self._stopped.acquire()
+        _thread.start_new_thread(self._run, ())
+
+    def stop(self) -> None:
+        if self._stopped.locked():
+            self._stopped.release()
+
+    def _run(self) -> None:
+        if self._stopped.acquire(timeout=self.seconds):
+            return
+        while True:
+            self.call()
+            if self._stopped.acquire(timeout=AGAIN_SECONDS):
+                return

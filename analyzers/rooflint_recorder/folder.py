@@ -1,0 +1,22 @@
+"""Writes the recording: `meta.json` comes last, so that a folder with it is whole."""
+
+from __future__ import annotations
+
+import json
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+FORMAT = 1
+TRACE = "trace.json.gz"
+
+
+def write_meta(folder: str, meta: dict[str, Any]) -> None:
+    path = os.path.join(folder, "meta.json")
+    part = path + ".part"
+    with open(part, "w", encoding="utf-8") as file:
+        json.dump({"format": FORMAT, **meta}, file, indent=1, allow_nan=False)
+        file.write("\n")
+    os.replace(part, path)

@@ -1,0 +1,33 @@
+"""The file that Python is started with: `launch.py CONFIG.json`, then what Python would be given.
+
+That is a script or `-m` and a module, and their arguments. Argv, path, `__main__`, exit code
+and traceback are those of a plain run.
+"""
+
+import sys
+
+HERE = __file__.rpartition("launch.py")[0] or "./"
+if not getattr(sys.flags, "safe_path", False):
+    del sys.path[0]  # the recorder's folder; the script's own takes its place
+
+
+def main() -> None:
+    import importlib.util
+    import json
+
+    package = importlib.util.spec_from_file_location(
+        "rooflint_recorder", HERE + "__init__.py", submodule_search_locations=[HERE.rstrip("/\\")]
+    )
+    assert package is not None and package.loader is not None
+    module = importlib.util.module_from_spec(package)
+    sys.modules["rooflint_recorder"] = module
+    package.loader.exec_module(module)
+    from rooflint_recorder.recorder import run
+
+    with open(sys.argv[1], encoding="utf-8") as file:
+        config = json.load(file)
+    orig_argv = getattr(sys, "orig_argv", [])
+    run(config, sys.argv[2:], len(orig_argv) - len(sys.argv))
+
+
+main()

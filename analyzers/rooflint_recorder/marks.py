@@ -1,0 +1,439 @@
+"""A range per executed line of the user's own files, on every thread.
+
+A range opens when a line begins and closes when the next line of its frame begins or the
+frame is left, by return, exception or yield; while a called function's lines run, the
+caller's range stays open around them. So ranges nest, and what is launched belongs to the
+innermost one.
+
+Python 3.12 and newer tell of lines through `sys.monitoring`, which costs nothing where it
+is not asked for; older ones through `sys.settrace`.
+"""
+
+# pyright: reportPrivateUsage=false
+# `sys._getframe` is how a Python program sees its own stack.
+
+from __future__ import annotations
+
+import sys
+import threading
+from types import CodeType, FrameType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Protocol
+
+    from rooflint_recorder.sources import OwnFiles
+
+    class Mark(Protocol):
+        """A range: `torch._C._profiler._RecordFunctionFast`, or an NVTX one."""
+
+        def __enter__(self) -> Any: ...
+        def __exit__(self, *exception: Any) -> Any: ...
+
+    MakeMark = Callable[[str], Mark]
+    Watcher = Callable[[FrameType, int], bool]
+    """Called before a line of a watched code object, and with line 0 when its frame is left.
+
+    Answers whether it need not hear of this line again while nothing is marked.
+    """
+
+
+class Unavailable(Exception):
+    """Lines cannot be told here; the text says why."""
+
+
+class LineMarks:
+    """Marks lines while `marking`; calls watchers before a line of their code object begins."""
+
+    watching_is_free = False
+    """Whether watched lines slow down nothing but their own function."""
+    taken_over = False
+    """Whether the script set a trace function of its own, in place of ours."""
+
+    def __init__(self, files: OwnFiles, make_mark: MakeMark, on_budget: Callable[[], None]) -> None:
+        self._files = files
+        self._make_mark = make_mark
+        self._on_budget = on_budget
+        self._names: dict[str, dict[int, str]] = {}
+        self._local = _PerThread()
+        self._watchers: dict[int, Watcher] = {}
+        self.marking = False
+        self.count = 0
+        self.budget = 0
+        self.trouble: str | None = None
+        """What went wrong in a watcher."""
+
+    def begin(self, budget: int) -> None:
+        """Mark lines from here on; frames of this thread that are under way are taken along."""
+        self.budget = self.count + budget
+        self._local = _PerThread()
+        self.marking = True
+        frame: FrameType | None = sys._getframe(1)
+        frames: list[FrameType] = []
+        while frame is not None:
+            if self._owns(frame.f_code):
+                frames.append(frame)
+            frame = frame.f_back
+        self._attach(frames)
+        for frame in reversed(frames):
+            self._enter()
+            self._line(frame.f_code, frame.f_lineno)
+
+    def hurry(self) -> None:
+        """The budget is spent: `on_budget` is called at the next line or function."""
+        self.budget = 0
+
+    def end(self) -> None:
+        """Mark no more lines; ranges that are open on this thread close here."""
+        if not self.marking:
+            return
+        self.marking = False
+        stack = self._local.stack
+        while stack:
+            mark = stack.pop()
+            if mark is not None:
+                mark.__exit__(None, None, None)
+        self._detach()
+
+    def end_in_child(self) -> None:
+        """This process is a forked copy: its ranges are nobody's."""
+        self.marking = False
+        self._watchers.clear()
+        self.shut_down()
+
+    def watch(self, frame: FrameType, watcher: Watcher) -> None:
+        """Call `watcher` before each line of this frame's code, own or not, until `unwatch`."""
+        raise NotImplementedError
+
+    def unwatch(self, code: CodeType) -> None:
+        raise NotImplementedError
+
+    def shut_down(self) -> None:
+        """Give back what Python lent."""
+        raise NotImplementedError
+
+    def _tell_watcher(self, watcher: Watcher, frame: FrameType, line: int) -> bool:
+        try:
+            return watcher(frame, line)
+        except Exception as error:  # raised from here, it would be the script's
+            self.trouble = f"The steps could not be followed: {error!r}."
+            self.unwatch(frame.f_code)
+            return True
+
+    def _attach(self, frames: list[FrameType]) -> None:
+        raise NotImplementedError
+
+    def _detach(self) -> None:
+        raise NotImplementedError
+
+    def _owns(self, code: CodeType) -> bool:
+        return self._files.path_of(code.co_filename) is not None
+
+    def _enter(self) -> None:
+        """A frame is entered, or taken up again."""
+        self._local.stack.append(None)
+
+    def _line(self, code: CodeType, line: int) -> None:
+        stack = self._local.stack
+        if stack:
+            mark = stack[-1]
+            if mark is not None:
+                mark.__exit__(None, None, None)
+        else:
+            stack.append(None)  # a frame that was under way on another thread
+        try:
+            name = self._names[code.co_filename][line]
+        except KeyError:
+            name = self._name(code.co_filename, line)
+        mark = self._make_mark(name)
+        mark.__enter__()
+        stack[-1] = mark
+        self.count += 1
+        if self.count >= self.budget:
+            self._on_budget()
+
+    def _leave(self) -> None:
+        """A frame is left: by return, by exception, or to be taken up later."""
+        stack = self._local.stack
+        if stack:
+            mark = stack.pop()
+            if mark is not None:
+                mark.__exit__(None, None, None)
+
+    def _name(self, file_name: str, line: int) -> str:
+        names = self._names.setdefault(file_name, {})
+        name = names[line] = f"{self._files.path_of(file_name)}:{line}"
+        return name
+
+
+class _PerThread(threading.local):
+    """The open range of each frame of the user's, `None` where a frame has not reached a line."""
+
+    def __init__(self) -> None:
+        self.stack: list[Mark | None] = []
+
+
+class MonitoredLines(LineMarks):
+    """Lines by `sys.monitoring` (Python 3.12)."""
+
+    watching_is_free = True
+    TOOL_IDS = (2, 3, 4)  # a profiler's; then those that nobody is meant for
+
+    def __init__(self, files: OwnFiles, make_mark: MakeMark, on_budget: Callable[[], None]) -> None:
+        super().__init__(files, make_mark, on_budget)
+        monitoring: Any = vars(sys)["monitoring"]
+        self._monitoring = monitoring
+        free = [number for number in self.TOOL_IDS if monitoring.get_tool(number) is None]
+        if not free:
+            raise Unavailable("other tools hold sys.monitoring")
+        self._tool = free[0]
+        monitoring.use_tool_id(self._tool, "rooflint")
+        self._disable = monitoring.DISABLE
+        self._codes: dict[int, CodeType] = {}
+        """The user's code objects that tell of their lines, by identity."""
+        self._lines: dict[tuple[int, int], int] = {}
+        events = self._events = monitoring.events
+        self._global_events = (
+            events.PY_START | events.PY_RESUME | events.PY_UNWIND | events.PY_THROW
+        )
+        self._local_events = events.LINE | events.PY_RETURN | events.PY_YIELD
+        for event, callback in (
+            (events.PY_START, self._on_start),
+            (events.PY_RESUME, self._on_resume),
+            (events.PY_THROW, self._on_throw),
+            (events.LINE, self._on_line),
+            (events.PY_RETURN, self._on_return),
+            (events.PY_YIELD, self._on_yield),
+            (events.PY_UNWIND, self._on_unwind),
+        ):
+            monitoring.register_callback(self._tool, event, callback)
+
+    def hurry(self) -> None:
+        super().hurry()
+        self._monitoring.restart_events()  # the functions of libraries call back once more
+
+    def watch(self, frame: FrameType, watcher: Watcher) -> None:
+        code = frame.f_code
+        self._watchers[id(code)] = watcher
+        self._tell(code)
+        self._set_global_events()
+
+    def unwatch(self, code: CodeType) -> None:
+        if self._watchers.pop(id(code), None) is None:
+            return
+        if not (self.marking and self._owns(code)):
+            self._silence(code)
+        self._set_global_events()
+
+    def shut_down(self) -> None:
+        monitoring = self._monitoring
+        monitoring.set_events(self._tool, 0)
+        for code in list(self._codes.values()):
+            self._silence(code)
+        monitoring.free_tool_id(self._tool)
+
+    def _attach(self, frames: list[FrameType]) -> None:
+        for frame in frames:
+            self._tell(frame.f_code)
+        self._set_global_events()
+        if self._watchers:
+            self._monitoring.restart_events()  # their lines may have been told to be silent
+
+    def _detach(self) -> None:
+        self._set_global_events()
+        for code in list(self._codes.values()):
+            if id(code) not in self._watchers:
+                self._silence(code)
+
+    def _set_global_events(self) -> None:
+        events = self._events
+        wanted = 0
+        if self.marking:
+            wanted = self._global_events
+        elif self._watchers:
+            wanted = events.PY_UNWIND
+        self._monitoring.set_events(self._tool, wanted)
+
+    def _tell(self, code: CodeType) -> None:
+        if id(code) not in self._codes:
+            self._codes[id(code)] = code
+            self._monitoring.set_local_events(self._tool, code, self._local_events)
+
+    def _silence(self, code: CodeType) -> None:
+        if self._codes.pop(id(code), None) is not None:
+            self._monitoring.set_local_events(self._tool, code, 0)
+
+    def _on_start(self, code: CodeType, offset: int) -> Any:
+        if id(code) not in self._codes:
+            if not self._owns(code):
+                if self.marking and self.count >= self.budget:
+                    self._on_budget()
+                return self._disable
+            self._tell(code)
+        elif not self._owns(code):
+            return None  # a library's frame that is watched
+        if self.marking:
+            self._enter()
+        return None
+
+    def _on_resume(self, code: CodeType, offset: int) -> Any:
+        disable = self._on_start(code, offset)
+        if disable is None and self.marking and self._owns(code):
+            # No line event comes for the rest of the line that yielded.
+            line = self._line_at(code, offset)
+            if line:
+                self._line(code, line)
+        return disable
+
+    def _on_throw(self, code: CodeType, offset: int, exception: BaseException) -> None:
+        self._on_resume(code, offset)
+
+    def _on_line(self, code: CodeType, line: int) -> Any:
+        if self._watchers:
+            watcher = self._watchers.get(id(code))
+            if watcher is not None:
+                stack = self._local.stack
+                if self.marking and stack and stack[-1] is not None and self._owns(code):
+                    stack[-1].__exit__(None, None, None)
+                    stack[-1] = None
+                marking = self.marking
+                enough = self._tell_watcher(watcher, sys._getframe(1), line)
+                if not marking and not self.marking:
+                    return self._disable if enough else None
+                if not marking or not self._owns(code):
+                    return None  # `begin` has just opened this line, or it is not ours
+        if self.marking:
+            self._line(code, line)
+        return None
+
+    def _on_yield(self, code: CodeType, offset: int, value: Any) -> None:
+        if self.marking and self._owns(code):
+            self._leave()
+
+    def _on_return(self, code: CodeType, offset: int, value: Any) -> None:
+        if self.marking and self._owns(code):
+            self._leave()
+        if self._watchers:
+            watcher = self._watchers.get(id(code))
+            if watcher is not None:
+                self._tell_watcher(watcher, sys._getframe(1), 0)
+
+    def _on_unwind(self, code: CodeType, offset: int, exception: BaseException) -> None:
+        if id(code) not in self._codes:
+            return
+        if self.marking and self._owns(code):
+            self._leave()
+        if self._watchers:
+            watcher = self._watchers.get(id(code))
+            if watcher is not None:
+                self._tell_watcher(watcher, sys._getframe(1), 0)
+
+    def _line_at(self, code: CodeType, offset: int) -> int:
+        key = (id(code), offset)
+        line = self._lines.get(key)
+        if line is None:
+            line = 0
+            for start, end, number in code.co_lines():
+                if start <= offset < end:
+                    line = number or 0
+            self._lines[key] = line
+        return line
+
+
+class TracedLines(LineMarks):
+    """Lines by `sys.settrace` (before Python 3.12)."""
+
+    def __init__(self, files: OwnFiles, make_mark: MakeMark, on_budget: Callable[[], None]) -> None:
+        super().__init__(files, make_mark, on_budget)
+        if sys.gettrace() is not None:
+            raise Unavailable("a debugger or a coverage tool holds sys.settrace")
+        self._installed = False
+
+    @property
+    def taken_over(self) -> bool:  # type: ignore[override]
+        return self._installed and sys.gettrace() != self._on_call
+
+    def watch(self, frame: FrameType, watcher: Watcher) -> None:
+        self._watchers[id(frame.f_code)] = watcher
+        frame.f_trace = self._on_event
+        self._install()
+
+    def unwatch(self, code: CodeType) -> None:
+        self._watchers.pop(id(code), None)
+        self._uninstall_if_idle()
+
+    def shut_down(self) -> None:
+        self._watchers.clear()
+        self._uninstall_if_idle()
+
+    def _attach(self, frames: list[FrameType]) -> None:
+        for frame in frames:
+            frame.f_trace = self._on_event
+        self._install()
+
+    def _detach(self) -> None:
+        self._uninstall_if_idle()
+
+    def _install(self) -> None:
+        if not self._installed:
+            self._installed = True
+            threading.settrace(self._on_call)
+            sys.settrace(self._on_call)
+
+    def _uninstall_if_idle(self) -> None:
+        if self._installed and not self.marking and not self._watchers:
+            if sys.gettrace() == self._on_call:
+                sys.settrace(None)
+                threading.settrace(None)  # type: ignore[arg-type]
+            self._installed = False
+
+    def _on_call(self, frame: FrameType, event: str, argument: Any) -> Any:
+        code = frame.f_code
+        if self.marking and self.count >= self.budget:
+            self._on_budget()
+        if self.marking and self._owns(code):
+            self._enter()
+            # A generator goes on in the line that yielded; a function begins with its `def`.
+            if frame.f_lasti > 0 and code.co_flags & _GENERATORS:
+                self._line(code, frame.f_lineno)
+            return self._on_event
+        if self._watchers and id(code) in self._watchers:
+            return self._on_event
+        return None
+
+    def _on_event(self, frame: FrameType, event: str, argument: Any) -> Any:
+        code = frame.f_code
+        own = self.marking and self._owns(code)
+        watcher = self._watchers.get(id(code)) if self._watchers else None
+        if event == "line":
+            if watcher is not None:
+                stack = self._local.stack
+                if own and stack and stack[-1] is not None:
+                    stack[-1].__exit__(None, None, None)
+                    stack[-1] = None
+                marking = self.marking
+                self._tell_watcher(watcher, frame, frame.f_lineno)
+                # If marking has just begun, this line is open already.
+                own = own and marking and self.marking
+            if own:
+                self._line(code, frame.f_lineno)
+        elif event == "return":
+            if own:
+                self._leave()
+            if watcher is not None and not code.co_flags & _GENERATORS:
+                self._tell_watcher(watcher, frame, 0)
+        if not self._installed:
+            return None
+        return self._on_event
+
+
+_GENERATORS = 0x20 | 0x80 | 0x200
+"""`inspect`'s CO_GENERATOR, CO_COROUTINE and CO_ASYNC_GENERATOR."""
+
+
+def line_marks(files: OwnFiles, make_mark: MakeMark, on_budget: Callable[[], None]) -> LineMarks:
+    """The cheapest way that this Python has. Raises `Unavailable`."""
+    if sys.version_info >= (3, 12):
+        return MonitoredLines(files, make_mark, on_budget)
+    return TracedLines(files, make_mark, on_budget)

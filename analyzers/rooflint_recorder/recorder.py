@@ -1,0 +1,387 @@
+"""Holds the parts together for one run: script, window, marks, profiler, folder."""
+
+# pyright: reportPrivateUsage=false
+# torch's range and its record switch have underscores; so has `os._exit`.
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import os
+import signal
+import sys
+import threading
+import time
+
+from rooflint_recorder import facts, program
+from rooflint_recorder import folder as recording_folder
+from rooflint_recorder.deadline import Deadline
+from rooflint_recorder.imports import after_import
+from rooflint_recorder.marks import LineMarks, Unavailable, line_marks
+from rooflint_recorder.sources import OwnFiles
+from rooflint_recorder.steps import Steps, on_every_optimizer_step
+from rooflint_recorder.window import (
+    EARLY_MARKS,
+    EARLY_SECONDS,
+    WINDOW_MARKS,
+    WINDOW_SECONDS,
+    Action,
+    Stage,
+    Window,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from types import FrameType
+    from typing import Any
+
+    from rooflint_recorder.marks import Mark
+    from rooflint_recorder.torch_profiler import TorchProfiler
+
+
+def run(config: dict[str, Any], target: list[str], executable_arguments: int) -> None:
+    """Run the target as Python would; record it if this is the first process of its job."""
+    run_target = program.prepare(target, executable_arguments)
+    if not facts.is_rank_zero():
+        _run_as_python_would(run_target, None)
+        return
+    script_folder = os.path.dirname(os.path.realpath(target[0])) if target[0] != "-m" else "."
+    recorder = Recorder(config, OwnFiles(config["root"], script_folder))
+    recorder.get_ready()
+    _run_as_python_would(run_target, recorder)
+
+
+def _run_as_python_would(run_target: Any, recorder: Recorder | None) -> None:
+    try:
+        run_target()
+    except SystemExit as stop:
+        if recorder:
+            recorder.exit_code = _exit_code(stop.code)
+        raise
+    except BaseException as error:
+        if recorder:
+            recorder.exit_code = 1
+            recorder.exit_error = _one_line(error)
+        # Python shows the traceback as the script's hook wants it, but without our frames.
+        traceback = program.without_our_frames(error.__traceback__)
+        show = sys.excepthook
+
+        def show_without_our_frames(kind: Any, value: BaseException, _: Any) -> None:
+            show(kind, value.with_traceback(traceback), traceback)
+
+        sys.excepthook = show_without_our_frames
+        raise
+    else:
+        if recorder:
+            recorder.exit_code = 0
+
+
+class Recorder:
+    """One run of one script. What goes wrong in here becomes a note, never the script's trouble."""
+
+    def __init__(self, config: dict[str, Any], files: OwnFiles) -> None:
+        self.exit_code: int | None = None
+        self.exit_error: str | None = None
+        self._folder: str = config["folder"]
+        self._root: str = config["root"]
+        self._rooflint: str = config["rooflint"]
+        self._argv = list(sys.argv)
+        self._cwd = os.getcwd()
+        self._files = files
+        self._notes: list[str] = []
+        self._process = os.getpid()
+        self._thread = threading.get_ident()
+        self._window = Window(self._synchronised_clock)
+        self._steps: Steps | None = None
+        self._profiler: TorchProfiler | None = None
+        self._marks: LineMarks | None = None
+        self._deadline = Deadline()
+        self._step_mark: Mark | None = None
+        self._early: Any = None
+        """What was recorded before the window, kept until the window holds a whole step."""
+        self._result: Any = None
+        self._trace_written = False
+        self._cuda = False
+        self._busy_writing = False
+        self._killed = False
+        self._finished = False
+
+    def get_ready(self) -> None:
+        """Start as soon as the script has imported torch."""
+        os.register_at_fork(
+            before=self._deadline.pause,
+            after_in_parent=self._deadline.go_on,
+            after_in_child=self._abandon,
+        )
+        atexit.register(self.finish)
+        self._finish_before_os_exit()
+        self._finish_when_terminated()
+        after_import("torch", self._torch_is_there)
+
+    def finish(self) -> None:
+        """The script has ended: write what there is."""
+        if self._finished or self._abandoned():
+            return
+        self._finished = True
+        with self._noting("The recording could not be finished"):
+            if self._window.stage is not Stage.CLOSED:
+                self._window.close("the script ended")
+            self._stop()
+        self._write(ended=True)
+
+    # --- the script's life ---------------------------------------------------------------
+
+    def _torch_is_there(self) -> None:
+        with self._noting("torch could not be observed"):
+            import torch
+            from torch._C._profiler import _RecordFunctionFast
+
+            from rooflint_recorder.torch_profiler import TorchProfiler
+
+            self._make_mark = _RecordFunctionFast
+            self._profiler = TorchProfiler()
+            self._profiler.make_way(self._others_profile)
+            try:
+                self._marks = line_marks(self._files, _RecordFunctionFast, self._budget_is_spent)
+            except Unavailable as reason:
+                self._notes.append(f"Costs have no lines: {reason}.")
+            else:
+                self._steps = Steps(self._files, self._marks, self._window, self._do)
+                on_every_optimizer_step(self._stepped)
+            self._start(EARLY_MARKS, EARLY_SECONDS)
+            # CUDA is observed from when the script itself starts it: whichever devices it
+            # chooses before, and whatever it forks, is not disturbed.
+            torch.cuda._lazy_call(self._cuda_is_there)  # type: ignore[attr-defined]
+
+    def _cuda_is_there(self) -> None:
+        with self._noting("CUDA could not be observed"):
+            if self._abandoned() or self._cuda:
+                return
+            self._cuda = True
+            if self._window.restart_early():
+                self._stop()
+                self._result = None
+                self._start(EARLY_MARKS, EARLY_SECONDS)
+
+    def _stepped(self, optimizer: int) -> None:
+        with self._noting("The steps could not be followed"):
+            if threading.get_ident() == self._thread and not self._abandoned():
+                assert self._steps is not None
+                self._steps.stepped(optimizer)
+
+    def _budget_is_spent(self) -> None:
+        if threading.get_ident() == self._thread and not self._abandoned():
+            self._do(self._window.full("enough was recorded"))
+
+    def _others_profile(self) -> None:
+        if self._profiler is None or self._abandoned() or self._window.stage is Stage.CLOSED:
+            return
+        self._notes.append(
+            "The script has a profiler of its own, and torch has room for one: "
+            "what came before it was recorded."
+        )
+        self._do(self._window.close("the script started a profiler of its own"))
+
+    # --- the window's actions ------------------------------------------------------------
+
+    def _do(self, action: Action) -> None:
+        with self._noting("The window could not be followed"):
+            if action is Action.PAUSE:
+                self._set_early_aside()
+            elif action is Action.RECORD:
+                self._set_early_aside()
+                self._start(WINDOW_MARKS, WINDOW_SECONDS)
+                self._begin_step()
+            elif action is Action.STEP:
+                self._end_step()
+                self._begin_step()
+            elif action is Action.DISCARD:
+                self._stop()
+                self._result = None
+            elif action is Action.CLOSE:
+                self._stop()
+                if self._window.stage is Stage.CLOSED:
+                    self._write(ended=False)
+
+    def _set_early_aside(self) -> None:
+        self._stop()
+        if self._result is not None:
+            self._early, self._result = self._result, None
+
+    def _begin_step(self) -> None:
+        number = self._window.first_step + self._window.whole_steps
+        self._step_mark = self._make_mark(f"ProfilerStep#{number}")
+        self._step_mark.__enter__()
+
+    def _end_step(self) -> None:
+        if self._step_mark is not None:
+            self._step_mark.__exit__(None, None, None)
+            self._step_mark = None
+
+    def _start(self, marks: int, seconds: float) -> None:
+        assert self._profiler is not None
+        self._profiler.start(self._cuda)
+        if self._marks is not None:
+            self._marks.begin(marks)
+            self._deadline.start(seconds, self._marks.hurry)
+
+    def _stop(self) -> None:
+        self._deadline.stop()
+        if self._marks is not None:
+            self._marks.end()
+        self._end_step()
+        if self._profiler is not None and self._profiler.running:
+            self._synchronise()
+            self._result = self._profiler.stop()
+
+    def _synchronised_clock(self) -> float:
+        self._synchronise()
+        return time.perf_counter()
+
+    def _synchronise(self) -> None:
+        if self._cuda:
+            import torch
+
+            torch.cuda.synchronize()
+
+    # --- writing -------------------------------------------------------------------------
+
+    def _write(self, ended: bool) -> None:
+        self._busy_writing = True
+        try:
+            with self._noting("The trace could not be written"):
+                self._write_trace()
+            if self._steps is not None:
+                self._steps.count_only()
+            if ended and self._marks is not None:
+                if self._marks.taken_over:
+                    self._notes.append(
+                        "The script set a trace function of its own: lines after it are missing."
+                    )
+                if self._marks.trouble:
+                    self._notes.append(self._marks.trouble)
+                self._marks.shut_down()
+            with contextlib.suppress(OSError):
+                recording_folder.write_meta(self._folder, self._meta(ended))
+        finally:
+            self._busy_writing = False
+        if self._killed and not ended:
+            self._die()
+
+    def _write_trace(self) -> None:
+        if self._trace_written:
+            return
+        if self._window.whole_steps == 0 and self._early is not None:
+            self._result = self._early
+            self._window.fall_back_to_early()
+        self._early = None
+        if self._result is not None:
+            from rooflint_recorder.torch_profiler import save
+
+            save(self._result, os.path.join(self._folder, recording_folder.TRACE))
+            self._result = None
+            self._trace_written = True
+
+    def _meta(self, ended: bool) -> dict[str, Any]:
+        from datetime import datetime, timezone
+
+        window = self._window
+        meta: dict[str, Any] = {
+            "made_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "argv": self._argv,
+            "cwd": self._cwd,
+            "root": self._root,
+            "versions": {"rooflint": self._rooflint, **facts.versions(self._profiler is not None)},
+            "device": facts.cpu(),
+            "files": {},
+            "functions": {},
+            "window": {
+                "first_step": window.first_step,
+                "step_count": window.whole_steps or None,
+                "steps_seen": window.steps_seen or None,
+                "plain_step_us": window.plain_step_us,
+                "step_line": self._steps.line if self._steps else None,
+                "why_closed": window.why_closed,
+                "mark_count": self._marks.count if self._marks else 0,
+            },
+            "host_peaks": None,
+            "exit": {"code": self.exit_code, "error": self.exit_error},
+            "notes": self._notes,
+        }
+        with self._noting("The device could not be asked"):
+            if self._cuda:
+                meta["device"] = facts.gpu()
+            elif ended and self._trace_written and not self._killed:
+                meta["host_peaks"] = facts.host_peaks()
+        with self._noting("The sources could not be read"):
+            for path, sha256 in self._files.hashes().items():
+                loops = [list(loop) for loop in self._files.loops(path)]
+                meta["files"][path] = {"sha256": sha256, "loops": loops}
+                for line, name in self._files.functions(path).items():
+                    meta["functions"][f"{path}:{line}"] = name
+        return meta
+
+    @contextlib.contextmanager
+    def _noting(self, what: str) -> Generator[None, None, None]:
+        try:
+            yield
+        except Exception as error:
+            self._notes.append(f"{what}: {_one_line(error)}.")
+
+    # --- ends that Python does not tell of -------------------------------------------------
+
+    def _abandoned(self) -> bool:
+        return os.getpid() != self._process
+
+    def _abandon(self) -> None:
+        """This is a forked child: it runs unrecorded."""
+        if self._marks is not None:
+            self._marks.end_in_child()
+        if self._profiler is not None and self._profiler.running:
+            self._profiler.ignore_this_thread()
+        if signal.getsignal(signal.SIGTERM) == self._on_terminate:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def _finish_before_os_exit(self) -> None:
+        exit_now = os._exit
+
+        @functools.wraps(exit_now)
+        def finish_and_exit(status: int) -> None:
+            if not self._abandoned():
+                self.exit_code, self._killed = status, True
+                self.finish()
+            exit_now(status)
+
+        os._exit = finish_and_exit  # type: ignore[assignment]
+
+    def _finish_when_terminated(self) -> None:
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        if in_main_thread and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, self._on_terminate)
+
+    def _on_terminate(self, number: int, frame: FrameType | None) -> None:
+        self._killed = True
+        if self._busy_writing:
+            return
+        self.exit_error = "terminated"
+        self.finish()
+        self._die()
+
+    def _die(self) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _exit_code(code: Any) -> int:
+    """What Python makes of `sys.exit(code)`."""
+    if code is None:
+        return 0
+    return code & 0xFF if isinstance(code, int) else 1
+
+
+def _one_line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    name = type(error).__name__
+    return f"{name}: {text}"[:300] if text else name

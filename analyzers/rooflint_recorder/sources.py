@@ -1,0 +1,136 @@
+"""Which files are the user's own, and what their text says: loops, functions, content hash."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from typing import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import ast
+
+
+class Loop(NamedTuple):
+    """A `for` or `while` statement: its header's line, and its last line."""
+
+    first: int
+    last: int
+
+
+class OwnFiles:
+    """The files below the project's root or beside the script, installed packages left out."""
+
+    def __init__(self, root: str, script_folder: str) -> None:
+        self._cwd = os.getcwd()
+        folders = {os.path.abspath(folder) for folder in (root, script_folder)}
+        self._own = tuple(_with_separator(folder) for folder in folders)
+        self._foreign = tuple(_with_separator(folder) for folder in _installed_folders())
+        self._paths: dict[str, str | None] = {}
+        self._texts: dict[str, bytes] = {}
+        self._trees: dict[str, ast.Module | None] = {}
+
+    def path_of(self, file_name: str) -> str | None:
+        """The absolute path behind a code object's file name, if it is the user's own."""
+        try:
+            return self._paths[file_name]
+        except KeyError:
+            path = self._paths[file_name] = self._resolve(file_name)
+            if path is not None:
+                self._read(path)
+            return path
+
+    def absolute(self, file_name: str) -> str:
+        """The path of any file, as the run began."""
+        return os.path.normpath(os.path.join(self._cwd, file_name))
+
+    def loops(self, path: str) -> list[Loop]:
+        """All loop statements of any file, outer ones first."""
+        import ast
+
+        tree = self._tree(path)
+        if tree is None:
+            return []
+        return sorted(
+            Loop(node.lineno, node.end_lineno or node.lineno)
+            for node in ast.walk(tree)
+            if isinstance(node, (ast.For, ast.AsyncFor, ast.While))
+        )
+
+    def loops_around(self, path: str, line: int, function_line: int) -> list[Loop]:
+        """The loops around a line, innermost first, of the function at `function_line`."""
+        around = [loop for loop in self.loops(path) if loop.first <= line <= loop.last]
+        return sorted((loop for loop in around if loop.first >= function_line), reverse=True)
+
+    def functions(self, path: str) -> dict[int, str]:
+        """Qualified names by the line of the `def`."""
+        import ast
+
+        names: dict[int, str] = {}
+
+        def visit(node: ast.AST, prefix: str) -> None:
+            for child in ast.iter_child_nodes(node):
+                inner = prefix
+                if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    names[child.lineno] = prefix + child.name
+                    inner = f"{prefix}{child.name}.<locals>."
+                elif isinstance(child, ast.ClassDef):
+                    inner = f"{prefix}{child.name}."
+                visit(child, inner)
+
+        tree = self._tree(path)
+        if tree is not None:
+            visit(tree, "")
+        return names
+
+    def hashes(self) -> dict[str, str]:
+        """SHA-256 of every own file that ran, as it was when its first line ran."""
+        import hashlib
+
+        return {path: hashlib.sha256(text).hexdigest() for path, text in self._texts.items()}
+
+    def _resolve(self, file_name: str) -> str | None:
+        if file_name.startswith("<"):
+            return None
+        path = self.absolute(file_name)
+        if not path.startswith(self._own) or path.startswith(self._foreign):
+            return None
+        if f"{os.sep}site-packages{os.sep}" in path or f"{os.sep}dist-packages{os.sep}" in path:
+            return None
+        return path
+
+    def _read(self, path: str) -> None:
+        try:
+            with open(path, "rb") as file:
+                self._texts.setdefault(path, file.read())
+        except OSError:
+            pass
+
+    def _tree(self, path: str) -> ast.Module | None:
+        import ast
+
+        if path not in self._trees:
+            try:
+                text = self._texts.get(path)
+                if text is None:
+                    with open(path, "rb") as file:
+                        text = file.read()
+                self._trees[path] = ast.parse(text)
+            except (OSError, SyntaxError, ValueError, RecursionError):
+                self._trees[path] = None
+        return self._trees[path]
+
+
+def _with_separator(folder: str) -> str:
+    return folder.rstrip(os.sep) + os.sep
+
+
+def _installed_folders() -> set[str]:
+    """The standard library, the environment's packages, and the recorder itself."""
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    folders = {sysconfig.get_paths()[name] for name in names}
+    if sys.prefix != sys.base_prefix:
+        folders.add(sys.prefix)  # an environment inside the project is not the user's own
+    folders.add(os.path.dirname(os.path.abspath(__file__)))
+    return folders

@@ -1,0 +1,286 @@
+"""Finds the loop whose iterations are the training steps.
+
+It is the innermost loop that its function did not leave between two steps of the same
+optimizer: not the loop over optimizers or parameter groups inside of it, not the loop over
+epochs around it, and for a GAN the one loop that steps both.
+"""
+
+# pyright: reportPrivateUsage=false
+# `sys._getframe` is how a Python program sees its own stack.
+
+from __future__ import annotations
+
+import os
+import sys
+from types import CodeType, FrameType
+
+from rooflint_recorder.window import Action, Stage, Window
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from rooflint_recorder.marks import LineMarks
+    from rooflint_recorder.sources import Loop, OwnFiles
+
+
+MISTAKES = 3
+
+
+class Steps:
+    """Told of optimizer steps, it finds the loop and tells the window of its iterations."""
+
+    def __init__(
+        self, files: OwnFiles, marks: LineMarks, window: Window, do: Callable[[Action], None]
+    ) -> None:
+        self._files = files
+        self._marks = marks
+        self._window = window
+        self._do = do
+        self._search: _Search | None = None
+        self._loop: _StepLoop | None = None
+        self._just_began = False
+        """No line of the loop's body has run since its iteration began."""
+        self._inside = False
+        self._counting_optimizer_steps = False
+        self._mistakes = 0
+
+    @property
+    def line(self) -> list[Any] | None:
+        """The path and line of the loop's header."""
+        if self._loop is None:
+            return None
+        return [self._files.absolute(self._loop.code.co_filename), self._loop.loop.first]
+
+    def stepped(self, optimizer: int) -> None:
+        """An optimizer has stepped, somewhere below the caller."""
+        if self._loop is None:
+            self._look_for_loop(optimizer)
+        elif optimizer == self._loop.leader:
+            if self._window.stage is Stage.CLOSED:
+                self._window.steps_seen += self._loop.iterations_per_step
+            elif self._counting_optimizer_steps:
+                self._count_optimizer_step()
+        elif not (
+            self._window.stage is Stage.CLOSED
+            or self._mistakes == MISTAKES
+            or self._loop.holds_caller()
+        ):
+            # It was an inner loop, of a critic for example; or the training goes on elsewhere.
+            self._mistakes += 1
+            self._do(self._window.another_loop())
+            self._unwatch()
+            self._loop = None
+            self._look_for_loop(optimizer)
+
+    def count_only(self) -> None:
+        """The window is closed: watch no lines, keep no frames."""
+        if self._search is not None:
+            self._search.give_up()
+            self._search = None
+        if self._counting_optimizer_steps:
+            self._counting_optimizer_steps = False
+            self._window.steps_seen -= 1  # each was counted as the iteration that it would begin
+        self._unwatch()
+
+    def _look_for_loop(self, optimizer: int) -> None:
+        if self._window.stage is Stage.CLOSED:
+            return
+        if self._search is not None and self._search.is_stuck(optimizer):
+            self._search.give_up()
+            self._search = None
+        if self._search is None:
+            self._search = _Search(self._files, self._marks, optimizer)
+        elif self._search.leader == optimizer:
+            search, self._search = self._search, None
+            loop = search.decide()
+            if loop is not None:
+                self._follow(loop)
+
+    def _follow(self, loop: _StepLoop) -> None:
+        self._loop = loop
+        self._inside, self._just_began = True, False
+        self._window.steps_seen = 2 * loop.iterations_per_step
+        if not self._marks.watching_is_free and loop.iterations_per_step != 1:
+            self._window.time_plain_steps = False
+        assert loop.frame is not None
+        self._marks.watch(loop.frame, self._saw)
+
+    def _unwatch(self) -> None:
+        if self._loop is not None:
+            self._marks.unwatch(self._loop.code)
+            self._loop.frame = None
+
+    def _saw(self, frame: FrameType, line: int) -> bool:
+        """A line of the loop's function; whether it need not be told again while none is marked."""
+        loop = self._loop
+        if loop is None:
+            return True
+        if loop.frame is None:
+            loop.frame = frame  # the function was called again, for another epoch
+        elif frame is not loop.frame:
+            return False
+        if line == loop.anchor:
+            self._inside = self._just_began = True
+            self._begin_iteration()
+            return False
+        if loop.loop.first <= line <= loop.loop.last:
+            self._just_began = False
+            return True
+        if self._inside:
+            self._inside = False
+            self._do(self._window.left(self._just_began))
+        if line == 0:
+            loop.frame = None
+        return False
+
+    def _begin_iteration(self) -> None:
+        if self._window.stage is Stage.RECORDED and not self._marks.marking:
+            self._do(Action.RECORD)  # put off until an iteration began
+            return
+        action = self._window.iteration()
+        self._do(action)
+        if action is Action.PAUSE:
+            if self._marks.watching_is_free:
+                self._window.start_clock()
+            else:
+                self._counting_optimizer_steps = True
+                loop = self._loop
+                assert loop is not None
+                self._marks.unwatch(loop.code)
+
+    def _count_optimizer_step(self) -> None:
+        """Steps are counted here where watching lines would slow them down."""
+        loop = self._loop
+        assert loop is not None
+        action = self._window.iteration()
+        if action is Action.NOTHING:
+            return
+        self._counting_optimizer_steps = False
+        if loop.frame is not None and loop.holds_caller():
+            self._marks.watch(loop.frame, self._saw)
+        else:
+            loop.frame = None
+
+
+class _StepLoop:
+    """The loop, and the line whose execution begins an iteration."""
+
+    def __init__(
+        self, frame: FrameType, loop: Loop, anchor: int, leader: int, iterations_per_step: int
+    ) -> None:
+        self.frame: FrameType | None = frame
+        self.code: CodeType = frame.f_code
+        self.loop = loop
+        self.anchor = anchor
+        self.leader = leader
+        """The identity of the optimizer whose steps named the loop."""
+        self.iterations_per_step = iterations_per_step
+
+    def holds_caller(self) -> bool:
+        """Whether the loop is running, and the caller runs inside of it."""
+        frame = self.frame
+        return (
+            frame is not None
+            and any(frame is one for one in _stack())
+            and self.loop.first <= frame.f_lineno <= self.loop.last
+        )
+
+
+class _Search:
+    """Follows the loops around one step of an optimizer until its next step."""
+
+    PATIENCE = 50
+
+    def __init__(self, files: OwnFiles, marks: LineMarks, leader: int) -> None:
+        self.leader = leader
+        self._marks = marks
+        self._others = 0
+        self._candidates: list[_Candidate] = []
+        not_loops_of_training = ("<", _torch_folder(), _OURS)
+        for frame in _stack():
+            code = frame.f_code
+            if not code.co_filename.startswith(not_loops_of_training):
+                loops = files.loops_around(code.co_filename, frame.f_lineno, code.co_firstlineno)
+                if loops:
+                    self._candidates.append(_Candidate(frame, loops))
+        for candidate in self._candidates:
+            marks.watch(candidate.frame, self._saw)
+
+    def is_stuck(self, optimizer: int) -> bool:
+        """Whether other optimizers have stepped so often that the first one has no more to say."""
+        self._others = 0 if optimizer == self.leader else self._others + 1
+        return self._others > self.PATIENCE
+
+    def decide(self) -> _StepLoop | None:
+        """The innermost loop that was not left since; None if all were."""
+        candidates = self._candidates
+        self.give_up()
+        alive = list(_stack())
+        for candidate in candidates:
+            if candidate.loops and any(candidate.frame is frame for frame in alive):
+                loop = candidate.loops[0]
+                # `while True` has no line of its own to come back to.
+                anchor = loop.first if loop.first in candidate.seen else candidate.call_line
+                times = candidate.seen.get(anchor, 1)
+                return _StepLoop(candidate.frame, loop, anchor, self.leader, times)
+        return None
+
+    def give_up(self) -> None:
+        for candidate in self._candidates:
+            self._marks.unwatch(candidate.frame.f_code)
+        self._candidates = []
+
+    def _saw(self, frame: FrameType, line: int) -> bool:
+        for candidate in self._candidates:
+            if candidate.frame is frame:
+                if line:
+                    candidate.saw(line)
+                else:
+                    self._candidates.remove(candidate)
+                break
+        return False
+
+
+class _Candidate:
+    """A frame with loops around the call that stepped, innermost first."""
+
+    def __init__(self, frame: FrameType, loops: list[Loop]) -> None:
+        self.frame = frame
+        self.call_line = frame.f_lineno
+        self.loops = loops
+        self.seen: dict[int, int] = {}
+
+    def saw(self, line: int) -> None:
+        self.seen[line] = self.seen.get(line, 0) + 1
+        if self.loops and not self.loops[0].first <= line <= self.loops[0].last:
+            self.loops = [loop for loop in self.loops if loop.first <= line <= loop.last]
+
+
+def on_every_optimizer_step(stepped: Callable[[int], None]) -> Any:
+    """Call `stepped` with the identity of each optimizer that steps; None where torch cannot."""
+    import torch.optim.optimizer as optimizer
+
+    register = getattr(optimizer, "register_optimizer_step_post_hook", None)
+    if register is None:
+        return None
+
+    def tell(optimizer: Any, args: Any, kwargs: Any) -> None:
+        stepped(id(optimizer))
+
+    return register(tell)
+
+
+def _stack() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _torch_folder() -> str:
+    return os.path.dirname(str(sys.modules["torch"].__file__)) + os.sep
+
+
+_OURS = __file__.rpartition("steps.py")[0]

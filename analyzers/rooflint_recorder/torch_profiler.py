@@ -1,0 +1,148 @@
+"""torch's profiler, started and stopped without being seen by the script.
+
+The layer below `torch.profiler.profile` is used: it makes no Python object of each event.
+"""
+
+# pyright: reportPrivateUsage=false, reportPrivateImportUsage=false
+# The layer below torch's public profiler has underscores throughout.
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+import tempfile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from typing import Any
+
+
+class TorchProfiler:
+    """One profiler of the process; only one can run at a time."""
+
+    def __init__(self) -> None:
+        import torch
+        from torch.autograd import profiler
+
+        self._torch = torch
+        self._module: Any = profiler
+        self._prepare = profiler._prepare_profiler  # type: ignore[attr-defined]
+        self._enable = profiler._enable_profiler  # type: ignore[attr-defined]
+        self.running = False
+
+    def make_way(self, before_others: Callable[[], None]) -> None:
+        """Call `before_others` before the script starts a profiler of its own.
+
+        torch has room for one only; the script's wins.
+        """
+
+        def prepare(*arguments: Any) -> Any:
+            before_others()
+            return self._prepare(*arguments)
+
+        def enable(*arguments: Any) -> Any:
+            before_others()
+            return self._enable(*arguments)
+
+        self._module._prepare_profiler = prepare
+        self._module._enable_profiler = enable
+
+    def close_way(self) -> None:
+        """Undo `make_way`."""
+        self._module._prepare_profiler = self._prepare
+        self._module._enable_profiler = self._enable
+
+    def start(self, cuda: bool) -> None:
+        from torch._C._profiler import ProfilerActivity
+
+        activities = {ProfilerActivity.CPU}
+        if cuda and ProfilerActivity.CUDA in self._torch.autograd._supported_activities():
+            activities.add(ProfilerActivity.CUDA)
+        config = _config()
+        with _without_chatter():
+            self._prepare(config, activities)
+            self._enable(config, activities)
+        self._tell_torch("_run_on_profiler_start")
+        self.running = True
+
+    def stop(self) -> Any:
+        """What was recorded, to be saved or dropped."""
+        self.running = False
+        self._tell_torch("_run_on_profiler_stop")
+        with _without_chatter():
+            return self._torch.autograd._disable_profiler()
+
+    def ignore_this_thread(self) -> None:
+        """Record nothing more here: it is a forked copy, and nobody reads what it keeps."""
+        autograd: Any = vars(self._torch._C)["_autograd"]
+        autograd._enable_record_function(False)
+
+    def _tell_torch(self, name: str) -> None:
+        """Inductor names its kernels only while it knows of a profiler."""
+        tell = getattr(self._module, name, None)
+        if tell is not None:
+            tell()
+
+
+def save(result: Any, path: str) -> None:
+    """Write Chrome's trace format, gzipped; `path` is whole or not there."""
+    import gzip
+    import shutil
+
+    plain, packed = path + ".part.json", path + ".part"
+    try:
+        with _without_chatter():
+            result.save(plain)
+        with open(plain, "rb") as source, gzip.open(packed, "wb", compresslevel=3) as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+        os.replace(packed, path)
+    finally:
+        for part in (plain, packed):
+            with contextlib.suppress(OSError):
+                os.unlink(part)
+
+
+def _config() -> Any:
+    from torch._C._profiler import ProfilerConfig, ProfilerState, _ExperimentalConfig
+
+    try:
+        experimental = _ExperimentalConfig(profile_all_threads=True)
+    except TypeError:  # before torch 2.6: the thread that starts the profiler, and autograd's
+        experimental = _ExperimentalConfig()
+    arguments = (ProfilerState.KINETO, True, False, False, False, False, experimental)
+    try:
+        return ProfilerConfig(*arguments)
+    except TypeError:  # from torch 2.6 on it has a name
+        return ProfilerConfig(*arguments, "")
+
+
+_CHATTER = re.compile(
+    rb"^(USDT|STAGE|INFO|WARNING|ERROR):\d{4}-\d\d-\d\d [^\n]*\.cpp:\d+\][^\n]*\n", re.M
+)
+
+
+@contextlib.contextmanager
+def _without_chatter() -> Generator[None, None, None]:
+    """Keep the profiler's own log lines out of the script's stderr; all else goes through."""
+    try:
+        sys.stderr.flush()
+        original = os.dup(2)
+        catch = tempfile.TemporaryFile()  # noqa: SIM115 (closed below)
+    except (OSError, AttributeError, ValueError):
+        yield
+        return
+    os.dup2(catch.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(original, 2)
+        os.close(original)
+        catch.seek(0)
+        rest = _CHATTER.sub(b"", catch.read())
+        catch.close()
+        if rest:
+            with contextlib.suppress(OSError):
+                os.write(2, rest)
