@@ -215,6 +215,15 @@ def test_a_grid_of_fewer_blocks_than_multiprocessors_is_too_small_without_counte
     assert "16 blocks on 132 SMs" in verdict.reason
 
 
+def test_communication_is_not_judged_by_the_roofline_of_one_gpu():
+    # An all-reduce of NCCL runs 8 blocks by design, and waits for the other ranks.
+    kernel = KernelCost(
+        "ncclKernel_AllReduce_RING_LL_Sum_float", PATH, 1, False, 15, 46_800.0, (8, 1, 1)
+    )
+    verdict = judge_kernel(kernel, recording_of())
+    assert verdict.limiter == "unknown" and "communication" in verdict.reason
+
+
 def test_a_gpu_that_is_not_in_the_table_is_said_to_be_unknown():
     recording = recording_of(device=Device("cuda", "NVIDIA Future 9000"))
     verdict = judge_kernel(product(2040, 1536, 512, 90.5), recording)
@@ -282,7 +291,7 @@ def test_a_step_whose_gpu_idles_is_bound_by_launches_or_by_waits():
     kernels = (KernelCost("gemm", PATH, 34, False, 261, 6_400),)
     launches = recording_of(kernels=kernels, step_us=10_500, busy_us=6_400)
     assert judge_step(launches).limiter == "overhead-bound"
-    assert "the GPU idles 39 % of the step" in judge_step(launches).reason
+    assert "the GPU waits for launches 39 % of the step" in judge_step(launches).reason
     wait = LineCost(PATH, 65, host_wait_us=5_000, wait_count=1, gpu_idle_us=3_000)
     waits = recording_of(wait, kernels=kernels, step_us=10_500, busy_us=6_400)
     assert judge_step(waits).limiter == "sync-bound"

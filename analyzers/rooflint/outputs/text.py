@@ -15,6 +15,7 @@ from rooflint.model import KernelCost, LineReport, Recording, Report, Verdict
 from rooflint.outputs.columns import clip, left, right
 from rooflint.units import DASH, show_number, show_share, show_us
 from rooflint.verdicts import judge_kernel, kernel_us
+from rooflint.verdicts.roofline import peaks_for, peaks_of
 from rooflint.verdicts.step import show_step, window_us
 
 WIDTH = 120
@@ -38,8 +39,7 @@ class _Page:
     def lines(self) -> Iterator[str]:
         recording = self.report.recording
         yield self._bold(clip(_header(recording), WIDTH))
-        step = self.report.step
-        yield f"{show_step(recording)} · {step.reason}: {self._limiter(step)}"
+        yield self._step()
         if self._on_cpu:
             yield (
                 "no GPU here: times are the CPU's. A GPU run would add: time on the GPU by line, "
@@ -55,39 +55,43 @@ class _Page:
         yield from self._notes()
         yield from self._gains()
 
+    def _step(self) -> str:
+        step = self.report.step
+        shown = show_step(self.report.recording)
+        if step.limiter == "unknown" or step.limiter in step.reason:
+            return f"{shown} · {step.reason}"
+        return f"{shown} · {step.reason}: {self._limiter(step)}"
+
     # --- the lines ---------------------------------------------------------------------
 
     def _line_table(self) -> Iterator[str]:
-        unit = _unit(self.report)
+        column = _Column.of(self.report)
         where = "CPU" if self._on_cpu else "GPU"
         a_step = " a step" if self.report.recording.steps else ""
-        yield self._dim(
-            _row(" line", f"{where} {unit[0]}{a_step}", "wait", f"of {where}", "verdict")
-        )
+        time = f"{where} {column.unit}{a_step}"
+        yield self._dim(_row(" line", time, "wait", "GPU idles", f"of {where}", "verdict"))
         measured = [line for line in self.report.lines if line.cost]
         shown = [line for line in measured if self._is_worth(line)][:MOST_LINES]
         for line in shown:
-            yield from self._line(line, unit)
+            yield from self._line(line, column)
         left_out = len(measured) - len(shown)
         if left_out:
             lines = "1 line" if left_out == 1 else f"{left_out} lines"
             yield self._dim(f" {lines} under {show_share(SHARE)} of the step left out")
 
-    def _line(self, line: LineReport, unit: tuple[str, float]) -> Iterator[str]:
+    def _line(self, line: LineReport, column: _Column) -> Iterator[str]:
         cost, verdict, recording = line.cost, line.verdict, self.report.recording
         assert cost is not None
-        scale = unit[1] * recording.step_count
-        time = DASH
-        if cost.device_us:
-            time = show_number(cost.forward_us / scale)
-            if cost.backward_us:
-                time += f" + {show_number(cost.backward_us / scale)} bwd"
-        wait = show_number(cost.host_wait_us / scale) if cost.host_wait_us else DASH
+        time = column.show(cost.forward_us)
+        if cost.backward_us:
+            time = f"{time} + {column.show(cost.backward_us)} bwd"
         whole_us = recording.window_us if self._on_cpu else recording.gpu_busy_us or 0.0
-        share = show_share(cost.device_us / whole_us) if cost.device_us and whole_us else DASH
+        share = _share(cost.device_us, whole_us) if cost.device_us else DASH
         place = f" {Path(line.path).name}:{line.line}  "
         place += self._sources.get(line.path, {}).get(line.line, cost.function or "")
-        yield _row(place, time, wait, share, self._verdict(verdict))
+        idle = column.show(cost.gpu_idle_us + cost.launch_idle_us)
+        wait = column.show(cost.host_wait_us)
+        yield _row(place, time, wait, idle, share, self._verdict(verdict))
         if verdict:
             yield self._dim(f"    {_short(verdict, WIDTH - 4)}")
 
@@ -121,26 +125,33 @@ class _Page:
 
     def _kernel_table(self) -> Iterator[str]:
         recording = self.report.recording
-        unit = _unit(self.report)
-        yield self._dim(_row(" kernel", f"GPU {unit[0]}", "launches", "of GPU", "verdict"))
+        column = _Column.of(self.report)
+        time = f"GPU {column.unit}"
+        yield self._dim(_row(" kernel", time, "launches", "each", "of GPU", "verdict"))
         kernels = sorted(recording.kernels, key=lambda kernel: -kernel_us(kernel))
         whole_us = sum(kernel_us(kernel) for kernel in kernels)
         for kernel in kernels[:MOST_LINES]:
-            yield from self._kernel(kernel, whole_us, unit)
+            yield from self._kernel(kernel, whole_us, column)
         left_out = len(kernels) - MOST_LINES
         if left_out > 0:
             yield self._dim(f" {left_out} more kernels left out")
 
-    def _kernel(
-        self, kernel: KernelCost, whole_us: float, unit: tuple[str, float]
-    ) -> Iterator[str]:
-        verdict = judge_kernel(kernel, self.report.recording)
+    def _kernel(self, kernel: KernelCost, whole_us: float, column: _Column) -> Iterator[str]:
+        recording = self.report.recording
+        verdict = judge_kernel(kernel, recording)
         us = kernel_us(kernel)
-        share = show_share(us / whole_us) if whole_us else DASH
-        time = show_number(us / unit[1]) if us else DASH
-        launches = show_number(kernel.launch_count)
-        yield _row(f" {kernel.name}", time, launches, share, self._verdict(verdict))
-        yield self._dim(f"    {_short(verdict, WIDTH - 4)}")
+        share = _share(us, whole_us)
+        name = " ".join(filter(None, (kernel.op, _short_name(kernel.name))))
+        yield _row(
+            f" {name}",
+            column.show(us * recording.step_count),
+            show_number(kernel.launch_count),
+            show_us(us / max(1, kernel.launch_count)),
+            share,
+            self._verdict(verdict),
+        )
+        if verdict.limiter != "unknown" or peaks_for(kernel, recording):
+            yield self._dim(f"    {_short(verdict, WIDTH - 4)}")
 
     # --- below the table ------------------------------------------------------------------
 
@@ -220,7 +231,15 @@ def _header(recording: Recording) -> str:
         parts.append(f"counters from ncu for {show_share(recording.counters_ratio)} of GPU time")
     elif recording.device.kind != "cpu":
         parts.append("no counters: rooflines are estimated from shapes")
+    if recording.device.kind != "cpu" and not _has_peaks(recording):
+        parts[-1] = f"no rooflines: the peak rates of {recording.device.name} are not known"
     return " · ".join(parts)
+
+
+def _has_peaks(recording: Recording) -> bool:
+    return peaks_of(recording) is not None or any(
+        kernel.counters and kernel.counters.peaks for kernel in recording.kernels
+    )
 
 
 def _show_steps(recording: Recording) -> str:
@@ -233,19 +252,58 @@ def _show_steps(recording: Recording) -> str:
     return f"{which} of {recording.steps_seen} recorded"
 
 
-def _unit(report: Report) -> tuple[str, float]:
-    """One unit for the whole column: ms, unless all of it is below 1 ms or above 10 s."""
-    recording = report.recording
-    costs = [line.cost.device_us / recording.step_count for line in report.lines if line.cost]
-    longest_us = max(costs or [kernel_us(kernel) for kernel in recording.kernels], default=0.0)
-    if longest_us >= 1e7:
-        return "s", 1e6
-    return ("ms", 1e3) if longest_us >= 100 else ("µs", 1.0)
+@dataclass(frozen=True)
+class _Column:
+    """Times of a column in one unit, with as many decimals as its longest needs."""
+
+    unit: str
+    scale: float
+    decimals: int
+    step_count: int
+
+    @classmethod
+    def of(cls, report: Report) -> _Column:
+        steps = report.recording.step_count
+        costs = [line.cost for line in report.lines if line.cost]
+        times = [cost.device_us / steps for cost in costs]
+        times += [cost.gpu_idle_us / steps for cost in costs]
+        longest_us = max(
+            times or [kernel_us(kernel) for kernel in report.recording.kernels], default=0.0
+        )
+        unit, scale = ("s", 1e6) if longest_us >= 1e7 else ("ms", 1e3)
+        if longest_us < 100:
+            unit, scale = "µs", 1.0
+        longest = longest_us / scale
+        return cls(unit, scale, 2 if longest < 10 else 1 if longest < 1000 else 0, steps)
+
+    def show(self, us: float) -> str:
+        """A step's share of a time over the window."""
+        value = us / self.step_count / self.scale
+        if value <= 0:
+            return DASH
+        text = f"{value:,.{self.decimals}f}"
+        return (
+            text if float(text.replace(",", "")) else f"<{10.0**-self.decimals:.{self.decimals}f}"
+        )
 
 
-def _row(place: str, time: str, wait: str, share: str, verdict: str) -> str:
-    cells = [left(clip(place, 50), 51), right(time, 17), right(wait, 9), right(share, 8)]
-    return f"{''.join(cells)}  {verdict}".rstrip()
+def _share(us: float, whole_us: float) -> str:
+    if whole_us <= 0:
+        return DASH
+    return show_share(us / whole_us).replace("under ", "<")
+
+
+def _short_name(name: str) -> str:
+    """A kernel's name without what all of them have."""
+    return re.sub(r"\bvoid |at::native::|\(anonymous namespace\)::|std::", "", name)
+
+
+def _row(place: str, *cells: str) -> str:
+    *numbers, verdict = cells
+    widths = (16, 9, 10, 8)
+    row = left(clip(place, 47), 48)
+    row += "".join(right(cell, width) for cell, width in zip(numbers, widths, strict=True))
+    return f"{row}  {verdict}".rstrip()
 
 
 def _short(verdict: Verdict, cells: int) -> str:

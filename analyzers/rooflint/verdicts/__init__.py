@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from rooflint.model import KernelCost, LineCost, Recording, Verdict
 from rooflint.units import show_us
 from rooflint.verdicts import (
+    communication,
     compute_bound,
     free_wait,
     latency_bound,
@@ -23,11 +24,13 @@ from rooflint.verdicts import (
     unknown,
 )
 from rooflint.verdicts.overhead_bound import mean_kernel_us, show_launches
+from rooflint.verdicts.rates import DONE_RATIO
 from rooflint.verdicts.step import judge_busy, judge_idle, weigh
 
 # Most decisive first: a busy unit binds whatever else is true; a grid that cannot fill the GPU
 # explains a short kernel, not the other way round.
 KERNEL_JUDGES = (
+    communication.judge,
     compute_bound.judge,
     memory_bound.judge,
     overhead_bound.judge_shorter_than_launch,
@@ -61,16 +64,15 @@ def judge_line(
 
 def judge_step(recording: Recording) -> Verdict:
     """What limits the step as a whole."""
-    idle = judge_idle(recording)
-    if idle:
-        return idle
     if recording.device.kind == "cpu":
         verdicts = ((on_cpu.judge_line(cost, recording), cost) for cost in recording.lines)
         return on_cpu.judge_step(
             recording, ((v.limiter, cost.device_us) for v, cost in verdicts if v)
         )
+    if recording.gpu_busy_us == 0:
+        return Verdict("unknown", "no work of the GPU was recorded")
     kernels = recording.kernels
-    return judge_busy(
+    return judge_idle(recording) or judge_busy(
         (judge_kernel(kernel, recording).limiter, kernel_us(kernel)) for kernel in kernels
     )
 
@@ -93,20 +95,36 @@ def _judge_by_kernels(kernels: Sequence[KernelCost], recording: Recording) -> Ve
     limiter = shares[0][0]
     same = [entry for entry in judged if entry[1].limiter == limiter]
     _, verdict, _ = max(same, key=lambda entry: entry[0])
-    reason = verdict.reason
-    mean_us = mean_kernel_us(kernels)
-    if len(kernels) > 1 and mean_us is not None and limiter in ("overhead-bound", "latency-bound"):
-        launches = f"{show_launches(kernels, recording)}, {show_us(mean_us)} each on average"
-        reason = launches if limiter == "overhead-bound" else f"{launches}; the longest: {reason}"
+    roof_ratio = _mean_roof_ratio([(us, v) for us, v, _ in judged])
     saves = [v.saves_us for _, v, _ in judged if v.saves_us is not None]
     return Verdict(
         limiter,
-        reason,
+        _tell(verdict, kernels, recording, roof_ratio),
         verdict.advice,
         provenance=verdict.provenance,
-        roof_ratio=_mean_roof_ratio([(us, v) for us, v, _ in judged]),
+        roof_ratio=roof_ratio,
         saves_us=sum(saves) if saves else None,
     )
+
+
+def _tell(
+    verdict: Verdict,
+    kernels: Sequence[KernelCost],
+    recording: Recording,
+    roof_ratio: float | None,
+) -> str:
+    """The reason of the costliest kernel, as that of a line of many."""
+    if len(kernels) == 1:
+        return verdict.reason
+    mean_us = mean_kernel_us(kernels)
+    launches = show_launches(kernels, recording)
+    if mean_us is not None:
+        launches += f", {show_us(mean_us)} each on average"
+    if verdict.limiter == "overhead-bound":
+        return f"{launches}: about as short as their launches"
+    longest = f"the longest: {verdict.reason.removeprefix('done: ')}"
+    done = roof_ratio is not None and roof_ratio >= DONE_RATIO
+    return f"{'done: ' if done else ''}{longest}; {launches}"
 
 
 def _mean_roof_ratio(judged: Sequence[tuple[float, Verdict]]) -> float | None:
@@ -121,4 +139,4 @@ def _mean_roof_ratio(judged: Sequence[tuple[float, Verdict]]) -> float | None:
 def _judge_copies(cost: LineCost) -> Verdict | None:
     if cost.device_us <= 0:
         return None
-    return Verdict("unknown", "copies or sets alone: no kernel to judge")
+    return Verdict("unknown", "copies, bound by the link or by memory: no kernel to judge")

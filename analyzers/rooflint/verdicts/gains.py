@@ -11,6 +11,7 @@ from pathlib import PurePath
 
 from rooflint.model import Gain, KernelCost, LineReport, Recording
 from rooflint.units import show_share
+from rooflint.verdicts.communication import is_communication
 from rooflint.verdicts.compute_bound import tensor_core_gain_us
 from rooflint.verdicts.rates import DONE_RATIO
 from rooflint.verdicts.roofline import is_product, kernel_work
@@ -112,7 +113,11 @@ def _show_lines(lines: Sequence[LineReport]) -> str:
 def _slow_lines(recording: Recording, lines: Sequence[LineReport]) -> Iterator[Gain]:
     """Lines whose kernels could be one, or are far from their roof."""
     for line in lines:
-        kernels = [kernel for kernel in line.kernels if not _tensor_core_gain_us(kernel, recording)]
+        kernels = [
+            kernel
+            for kernel in line.kernels
+            if not is_communication(kernel) and not _tensor_core_gain_us(kernel, recording)
+        ]
         fused_us, fused_title = _fusing(line, kernels)
         roof_us, roof_title = _reaching_the_roof(line, kernels, recording)
         if max(fused_us, roof_us) > 0:
@@ -149,6 +154,8 @@ def _reaching_the_roof(
             kernel_us += kernel.gpu_us
     if not kernel_us:
         return 0.0, ""
-    advice = f": {line.verdict.advice}" if line.verdict and line.verdict.advice else ""
+    verdict = line.verdict
+    known = verdict is not None and verdict.limiter != "unknown"
+    why = verdict.advice if verdict and known else "only counters tell why"
     share = show_share(1 - saves_us / kernel_us)
-    return saves_us, f"line {line.line}: kernels at {share} of their roof{advice}"
+    return saves_us, f"line {line.line}: kernels at {share} of their roof: {why}"

@@ -49,7 +49,9 @@ def _show_small_grid(kernel: KernelCost, recording: Recording) -> str | None:
     on = f": {block_count} blocks on {sm_count} SMs" if block_count and sm_count else ""
     if waves is not None:
         return f"the grid fills {show_number(waves)} of a wave{on}" if waves < 1 else None
-    if block_count and sm_count and block_count < sm_count:
+    # Without counters how many blocks fit on a multiprocessor is not known, and a grid of about
+    # one block for each may be by design; half of them idle is not.
+    if block_count and sm_count and 2 * block_count <= sm_count:
         return f"the grid is too small{on}"
     return None
 

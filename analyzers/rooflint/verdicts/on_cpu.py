@@ -62,7 +62,9 @@ def judge_line(cost: LineCost, recording: Recording) -> Verdict | None:
 def judge_step(recording: Recording, by_limiter: Iterable[tuple[Limiter, float]]) -> Verdict:
     """Python, if torch's operators take less than half of the time; else what limits most."""
     pairs = list(by_limiter)
-    operators_us = sum(us for _, us in pairs)
+    operators_us = sum(us for _, us in pairs) + recording.unattributed_us
+    if operators_us <= 0:
+        return Verdict("unknown", "no torch operator ran in the window")
     if operators_us < 0.5 * recording.window_us:
         share = show_share(operators_us / recording.window_us)
         return Verdict(
@@ -72,7 +74,7 @@ def judge_step(recording: Recording, by_limiter: Iterable[tuple[Limiter, float]]
         )
     shares = weigh(pairs)
     if not shares:
-        return Verdict("unknown", "no torch operator ran in the window")
+        return Verdict("unknown", "the operators' lines are not known")
     limiter, share = shares[0]
     return Verdict(
         limiter,

@@ -19,18 +19,20 @@ def judge_idle(recording: Recording) -> Verdict | None:
     if busy_ratio is None or busy_ratio >= BUSY_RATIO:
         return None
     idle_us = gpu_idle_us(recording)
-    share = f"the GPU idles {show_share(1 - busy_ratio)} of the step"
+    whole = "the step" if recording.steps else "the time"
+    share = f"{show_share(1 - busy_ratio)} of {whole}"
     sync_idle_us = sum(cost.gpu_idle_us for cost in recording.lines)
     if sync_idle_us >= 0.5 * idle_us:
         line = max(recording.lines, key=lambda cost: cost.gpu_idle_us)
         return Verdict(
             "sync-bound",
-            f"{share}, most of it behind waits ({show_us(line.gpu_idle_us / recording.step_count)} "
-            f"behind line {line.line})",
+            f"the GPU idles {share}, most of it behind waits, the longest on line {line.line}",
             "read values from the GPU less often, or after the loop",
             saves_us=idle_us,
         )
-    return Verdict("overhead-bound", f"{share}: it waits for launches", ADVICE, saves_us=idle_us)
+    return Verdict(
+        "overhead-bound", f"the GPU waits for launches {share}", ADVICE, saves_us=idle_us
+    )
 
 
 def judge_busy(by_limiter: Iterable[tuple[Limiter, float]]) -> Verdict:
@@ -38,7 +40,7 @@ def judge_busy(by_limiter: Iterable[tuple[Limiter, float]]) -> Verdict:
     shares = weigh(by_limiter)
     known = [pair for pair in shares if pair[0] != "unknown"]
     if sum(share for _, share in known) < 0.5:
-        return Verdict("unknown", "the GPU is busy; what limits its kernels is not known")
+        return Verdict("unknown", "what limits most of the kernels is not known")
     limiter, share = known[0]
     return Verdict(limiter, f"the GPU is busy, and {show_share(share)} of its time is {limiter}")
 
