@@ -10,18 +10,18 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 from rooflint.runs.request import Progress
+from rooflint_server.session import Editor
 
 OUTPUT = "rooflint/output"
 """`{"stage": ..., "text": ...}`: a piece of what the script printed."""
 
 
 async def open_progress(
-    server: LanguageServer, given: lsp.ProgressToken | None, title: str
+    server: LanguageServer, editor: Editor, given: lsp.ProgressToken | None, title: str
 ) -> lsp.ProgressToken | None:
     """Begin to show progress, under the editor's own token or a new one; `None`: it shows none."""
     token = given
-    can = server.client_capabilities.window
-    if token is None and can and can.work_done_progress:
+    if token is None and editor.progress:
         token = str(uuid4())
         try:
             create = lsp.WorkDoneProgressCreateParams(token)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import inspect
 import logging
 import traceback
@@ -20,7 +19,7 @@ import rooflint
 from rooflint.model import Finding, Report, RooflintError
 from rooflint_server import cards, to_lsp
 from rooflint_server.arguments import to_request
-from rooflint_server.document import Document, Encoding
+from rooflint_server.document import Document
 from rooflint_server.progress import Listener, close_progress, open_progress
 from rooflint_server.session import Run, Session
 from rooflint_server.wire import Protocol, converse, open_loopback, open_stdio
@@ -114,14 +113,10 @@ class _TellEditor(logging.Handler):
 
 @handles(lsp.INITIALIZE)
 def initialize(params: lsp.InitializeParams) -> None:
-    can = params.capabilities.text_document
-    session.encoding = cast(
-        "Encoding",
-        str(
-            getattr(server.workspace.position_encoding, "value", server.workspace.position_encoding)
-        ),
+    encoding = server.workspace.position_encoding
+    session.editor = to_lsp.to_editor(
+        params.capabilities, str(getattr(encoding, "value", encoding))
     )
-    session.pulls = bool(can and can.diagnostic)
     uris = [folder.uri for folder in params.workspace_folders or ()] or [params.root_uri]
     session.folders = [path for uri in uris if uri and (path := to_lsp.to_path(uri))]
     _take_settings(params.initialization_options)
@@ -147,8 +142,7 @@ def did_change_workspace_folders(params: lsp.DidChangeWorkspaceFoldersParams) ->
 
 async def _ask_settings() -> None:
     """Settings of editors that are asked for them."""
-    can = server.client_capabilities.workspace
-    if can and can.configuration:
+    if session.editor.settings:
         item = lsp.ConfigurationItem(section="rooflint")
         answer = await server.workspace_configuration_async(lsp.ConfigurationParams([item]))
         _take_settings(answer[0] if answer else None)
@@ -193,8 +187,8 @@ def did_change(params: lsp.DidChangeTextDocumentParams) -> None:
         if isinstance(change, lsp.TextDocumentContentChangeWholeDocument):
             document.rewrite(change.text)
         else:
-            start = to_lsp.to_place(document, change.range.start, session.encoding)
-            end = to_lsp.to_place(document, change.range.end, session.encoding)
+            start = to_lsp.to_place(document, change.range.start, session.editor.encoding)
+            end = to_lsp.to_place(document, change.range.end, session.editor.encoding)
             document.replace(start, end, change.text)
     document.version = params.text_document.version
     session.touch(document)
@@ -211,7 +205,7 @@ def did_close(params: lsp.DidCloseTextDocumentParams) -> None:
     if document is None:
         return
     session.drop(document)
-    if not session.pulls:
+    if not session.editor.pulls:
         _publish(document, [])
 
 
@@ -232,35 +226,26 @@ def publish_next() -> bool:
     document = session.next_outdated()
     if document is None:
         return False
-    with _fault_told("looking at a file"):
-        diagnostics = _diagnostics(document)
-        if protocol().waiting:
-            session.touch(document)
-        else:
-            _publish(document, diagnostics)
+    diagnostics = _diagnostics(document)
+    if protocol().waiting:
+        session.touch(document)
+    else:
+        _publish(document, diagnostics)
     return bool(session.outdated)
 
 
 @handles(lsp.TEXT_DOCUMENT_DIAGNOSTIC, lsp.DiagnosticOptions(False, False, identifier="rooflint"))
 async def diagnostic(params: lsp.DocumentDiagnosticParams) -> lsp.DocumentDiagnosticReport:
     document = _document(params.text_document)
-    items: list[lsp.Diagnostic] = []
-    if document is not None:
-        with _fault_told("looking at a file"):
-            items = _diagnostics(document)
-    return lsp.RelatedFullDocumentDiagnosticReport(items)
+    return lsp.RelatedFullDocumentDiagnosticReport(_diagnostics(document) if document else [])
 
 
 def _diagnostics(document: Document) -> list[lsp.Diagnostic]:
-    can = server.client_capabilities.text_document
-    asked = (can.diagnostic if session.pulls else can.publish_diagnostics) if can else None
-    return to_lsp.to_diagnostics(
-        document,
-        session.lines(document).values(),
-        session.report_of(document.path),
-        session.encoding,
-        related=bool(asked and asked.related_information),
-    )
+    with _fault_told("looking at a file"):
+        lines = session.lines(document).values()
+        report = session.report_of(document.path)
+        return to_lsp.to_diagnostics(document, lines, report, session.editor)
+    return []
 
 
 def _publish(document: Document, diagnostics: list[lsp.Diagnostic]) -> None:
@@ -271,8 +256,7 @@ def _publish(document: Document, diagnostics: list[lsp.Diagnostic]) -> None:
 
 def _show_anew() -> None:
     """What was measured has changed: have every open file's diagnostics drawn again."""
-    can = server.client_capabilities.workspace
-    if session.pulls and can and can.diagnostics and can.diagnostics.refresh_support:
+    if session.editor.pulls and session.editor.refreshes:
         server.workspace_diagnostic_refresh(None)
     protocol().wake()
 
@@ -285,32 +269,25 @@ async def hover(params: lsp.HoverParams) -> lsp.Hover | None:
     document = _document(params.text_document)
     if document is None:
         return None
-    line = to_lsp.to_place(document, params.position, session.encoding)[0] + 1
-    report = session.line(document, line)
-    if report is None:
+    line = to_lsp.to_place(document, params.position, session.editor.encoding)[0] + 1
+    known = session.line(document, line)
+    if known is None:
         return None
-    measured = session.report_of(document.path)
-    can = server.client_capabilities.text_document
-    formats = can.hover.content_format if can and can.hover else None
-    markdown = bool(formats) and formats[0] == lsp.MarkupKind.Markdown
-    docs = rooflint.explain_rule(report.findings[0].rule) if report.findings else None
+    report = session.report_of(document.path)
+    docs = rooflint.explain_rule(known.findings[0].rule) if known.findings else None
     card = cards.make_card(
-        report, measured.recording if measured else None, docs, markdown=markdown
+        known, report.recording if report else None, docs, markdown=session.editor.markdown
     )
-    if card is None:
-        return None
-    return to_lsp.to_hover(document, report.line, card, session.encoding, markdown=markdown)
+    return to_lsp.to_hover(document, known.line, card, session.editor) if card else None
 
 
 @handles(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix]))
 async def code_action(params: lsp.CodeActionParams) -> list[lsp.CodeAction] | None:
-    document, only = _document(params.text_document), params.context.only
-    if document is None or (
-        only and not {"", "quickfix"} & {str(getattr(k, "value", k)) for k in only}
-    ):
+    document = _document(params.text_document)
+    if document is None or not to_lsp.wants_quick_fixes(params.context):
         return None
-    start = to_lsp.to_place(document, params.range.start, session.encoding)
-    end = to_lsp.to_place(document, params.range.end, session.encoding)
+    start = to_lsp.to_place(document, params.range.start, session.editor.encoding)
+    end = to_lsp.to_place(document, params.range.end, session.editor.encoding)
     actions: list[lsp.CodeAction] = []
     for finding in session.findings(document):
         span = finding.span
@@ -323,21 +300,14 @@ def _fixes(
     document: Document, finding: Finding, shown: Sequence[lsp.Diagnostic]
 ) -> Iterator[lsp.CodeAction]:
     """The finding's own fixes, the best first, and last the comment that silences it."""
-    place = to_lsp.to_range(document, finding.span, session.encoding)
-    about = [d for d in shown if d.code == finding.rule and d.range == place]
-    can = server.client_capabilities.workspace
-    versioned = bool(can and can.workspace_edit and can.workspace_edit.document_changes)
-    make = functools.partial(
-        to_lsp.to_code_action,
-        document,
-        diagnostics=about,
-        encoding=session.encoding,
-        versioned=versioned,
-    )
-    for rank, fix in enumerate(finding.fixes):
-        yield make(fix, preferred=rank == 0)
+    place = to_lsp.to_range(document, finding.span, session.editor.encoding)
+    about = [each for each in shown if each.code == finding.rule and each.range == place]
+    fixes = list(finding.fixes)
     if document.source and (ignore := rooflint.ignore_here(document.source, finding)):
-        yield make(ignore, preferred=False)
+        fixes.append(ignore)
+    for fix in fixes:
+        best = bool(finding.fixes) and fix is finding.fixes[0]
+        yield to_lsp.to_code_action(document, fix, about, session.editor, best=best)
 
 
 # --- commands -----------------------------------------------------------------------------
@@ -387,7 +357,9 @@ async def profile(params: lsp.ExecuteCommandParams) -> dict[str, object]:
     session.run = run = Run(name)
     token, message = None, "not done"
     try:
-        run.token = token = await open_progress(server, params.work_done_token, f"Profile {name}")
+        run.token = token = await open_progress(
+            server, session.editor, params.work_done_token, f"Profile {name}"
+        )
         hear = Listener(server, token).hear
         folder = await _outcome(
             run, asyncio.to_thread(rooflint.profile, request, hear, run.cancelled)

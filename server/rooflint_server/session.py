@@ -13,6 +13,24 @@ from rooflint.model import Finding, LineReport, Report
 from rooflint_server.document import Document, Encoding
 
 
+@dataclass(frozen=True, slots=True)
+class Editor:
+    """What the editor at the other end can do."""
+
+    encoding: Encoding = "utf-16"
+    pulls: bool = False
+    """It asks for diagnostics; otherwise they are published."""
+    refreshes: bool = False
+    """It asks anew when it is told to."""
+    related: bool = False
+    """It shows the places that explain a diagnostic."""
+    markdown: bool = False
+    versioned_edits: bool = False
+    progress: bool = False
+    settings: bool = False
+    """It can be asked for settings."""
+
+
 @dataclass(slots=True)
 class Run:
     """A profile run that is going on."""
@@ -27,9 +45,7 @@ class Run:
 class Session:
     """What the server knows between two messages."""
 
-    encoding: Encoding = "utf-16"
-    pulls: bool = False
-    """The editor asks for diagnostics; otherwise they are published."""
+    editor: Editor = field(default_factory=Editor)
     folders: list[str] = field(default_factory=list[str])
     python: str | None = None
     """The interpreter to profile with, if the settings name one."""
@@ -46,7 +62,7 @@ class Session:
 
     def touch(self, document: Document) -> None:
         """Have a document's diagnostics published soon, where the editor does not ask for them."""
-        if not self.pulls:
+        if not self.editor.pulls:
             self.outdated = [*(d for d in self.outdated if d is not document), document]
 
     def next_outdated(self) -> Document | None:

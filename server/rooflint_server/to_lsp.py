@@ -12,6 +12,7 @@ from pygls import uris
 from rooflint.model import Edit, Finding, Fix, LineReport, Report, Severity, SourceSpan
 from rooflint_server.document import Document, Encoding, Place, count_units
 from rooflint_server.measured import finding_as_measured, line_as_measured
+from rooflint_server.session import Editor
 
 SOURCE = "rooflint"
 
@@ -21,6 +22,34 @@ SEVERITIES: dict[Severity, lsp.DiagnosticSeverity] = {
     "information": lsp.DiagnosticSeverity.Information,
     "hint": lsp.DiagnosticSeverity.Hint,
 }
+
+
+def to_editor(
+    can: lsp.ClientCapabilities, encoding: lsp.PositionEncodingKind | str | None
+) -> Editor:
+    """The editor's capabilities, of which it may leave out any."""
+    text, workspace = can.text_document, can.workspace
+    diagnostics = workspace and workspace.diagnostics
+    pulled, published = text and text.diagnostic, text and text.publish_diagnostics
+    asked = pulled or published
+    formats = text.hover.content_format if text and text.hover else None
+    return Editor(
+        encoding=_ENCODINGS.get(getattr(encoding, "value", encoding), "utf-16"),
+        pulls=bool(pulled),
+        refreshes=bool(
+            workspace and workspace.diagnostics and workspace.diagnostics.refresh_support
+        ),
+        related=bool(asked and asked.related_information),
+        markdown=bool(formats) and formats[0] == lsp.MarkupKind.Markdown,
+        versioned_edits=bool(
+            workspace and workspace.workspace_edit and workspace.workspace_edit.document_changes
+        ),
+        progress=bool(can.window and can.window.work_done_progress),
+        settings=bool(workspace and workspace.configuration),
+    )
+
+
+_ENCODINGS: dict[str | None, Encoding] = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-32": "utf-32"}
 
 
 def to_path(uri: str) -> str | None:
@@ -58,9 +87,7 @@ def to_diagnostics(
     document: Document,
     lines: Iterable[LineReport],
     report: Report | None,
-    encoding: Encoding,
-    *,
-    related: bool,
+    editor: Editor,
 ) -> list[lsp.Diagnostic]:
     """One for each finding, with its measured cost, and one for each other line that costs much."""
     diagnostics: list[lsp.Diagnostic] = []
@@ -69,13 +96,13 @@ def to_diagnostics(
             severity, message = finding_as_measured(finding, line, report)
             diagnostics.append(
                 lsp.Diagnostic(
-                    range=to_range(document, finding.span, encoding),
+                    range=to_range(document, finding.span, editor.encoding),
                     message=message,
                     severity=SEVERITIES[severity],
                     source=SOURCE,
                     code=finding.rule,
-                    related_information=_to_related(document, finding, encoding)
-                    if related
+                    related_information=_to_related(document, finding, editor.encoding)
+                    if editor.related
                     else None,
                 )
             )
@@ -83,7 +110,7 @@ def to_diagnostics(
             severity, message = said
             diagnostics.append(
                 lsp.Diagnostic(
-                    range=to_line_range(document, line.line, encoding),
+                    range=to_line_range(document, line.line, editor.encoding),
                     message=message,
                     severity=SEVERITIES[severity],
                     source=SOURCE,
@@ -93,39 +120,35 @@ def to_diagnostics(
     return diagnostics
 
 
-def to_hover(
-    document: Document, line: int, card: str, encoding: Encoding, *, markdown: bool
-) -> lsp.Hover:
+def to_hover(document: Document, line: int, card: str, editor: Editor) -> lsp.Hover:
     """A card over the code of a line (from 1)."""
-    kind = lsp.MarkupKind.Markdown if markdown else lsp.MarkupKind.PlainText
-    return lsp.Hover(lsp.MarkupContent(kind, card), to_line_range(document, line, encoding))
+    kind = lsp.MarkupKind.Markdown if editor.markdown else lsp.MarkupKind.PlainText
+    place = to_line_range(document, line, editor.encoding)
+    return lsp.Hover(lsp.MarkupContent(kind, card), place)
 
 
 def to_code_action(
-    document: Document,
-    fix: Fix,
-    diagnostics: Sequence[lsp.Diagnostic],
-    encoding: Encoding,
-    *,
-    preferred: bool,
-    versioned: bool,
+    document: Document, fix: Fix, about: Sequence[lsp.Diagnostic], editor: Editor, *, best: bool
 ) -> lsp.CodeAction:
-    """A fix of the document as a quick fix for `diagnostics`."""
-    edits = [to_text_edit(document, edit, encoding) for edit in fix.edits]
-    if versioned:
-        identity = lsp.OptionalVersionedTextDocumentIdentifier(
-            uri=document.uri, version=document.version
-        )
-        change = lsp.WorkspaceEdit(document_changes=[lsp.TextDocumentEdit(identity, edits)])
-    else:
-        change = lsp.WorkspaceEdit(changes={document.uri: edits})
+    """A fix of the document, as the quick fix of the diagnostics that it is `about`."""
+    edits = [to_text_edit(document, edit, editor.encoding) for edit in fix.edits]
+    change = lsp.WorkspaceEdit(changes={document.uri: edits})
+    if editor.versioned_edits:
+        text = lsp.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
+        change = lsp.WorkspaceEdit(document_changes=[lsp.TextDocumentEdit(text, edits)])
     return lsp.CodeAction(
         title=fix.title,
         kind=lsp.CodeActionKind.QuickFix,
-        diagnostics=list(diagnostics),
-        is_preferred=preferred or None,
+        diagnostics=list(about),
+        is_preferred=best or None,
         edit=change,
     )
+
+
+def wants_quick_fixes(context: lsp.CodeActionContext) -> bool:
+    """Whether the editor asks for fixes, among others or alone."""
+    kinds = {getattr(kind, "value", kind) for kind in context.only or ()}
+    return not kinds or bool(kinds & {"", "quickfix"})
 
 
 def to_text_edit(document: Document, edit: Edit, encoding: Encoding) -> lsp.TextEdit:
