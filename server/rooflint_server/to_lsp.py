@@ -36,9 +36,7 @@ def to_editor(
     return Editor(
         encoding=_ENCODINGS.get(getattr(encoding, "value", encoding), "utf-16"),
         pulls=bool(pulled),
-        refreshes=bool(
-            workspace and workspace.diagnostics and workspace.diagnostics.refresh_support
-        ),
+        refreshes=bool(diagnostics and diagnostics.refresh_support),
         related=bool(asked and asked.related_information),
         markdown=bool(formats) and formats[0] == lsp.MarkupKind.Markdown,
         versioned_edits=bool(
