@@ -16,7 +16,7 @@ from rooflint.units import (
     show_share,
     show_us,
 )
-from rooflint_server.escape import escaped, plain, prose, shortened
+from rooflint_server.escape import cell, escaped, plain, prose, shortened
 from rooflint_server.measured import device_us
 
 Line = tuple[str, str]
@@ -98,7 +98,8 @@ def _rows(report: LineReport, recording: Recording) -> Iterator[Row]:
         shown = ", ".join(f"{show_us(us / steps)} {name}" for us, name in parts if us)
         yield Row("GPU time" if on_gpu else "CPU time", shown, "measured")
     if cost.host_wait_us:
-        times = f", {show_number(cost.wait_count / steps)} times" if cost.wait_count else ""
+        count = cost.wait_count / steps
+        times = f" in {show_number(count)} waits" if count > 1 else ""
         yield Row("wait", show_us(cost.host_wait_us / steps) + times, "measured")
         if on_gpu:
             idle = show_us(cost.gpu_idle_us / steps) if cost.gpu_idle_us else "none"
@@ -208,8 +209,7 @@ def _markdown(lead: list[Line], rows: list[Row], header: str, docs: str | None) 
     parts = ["  \n".join(lines)]  # Two spaces break the line.
     if rows:
         table = [
-            f"| {row.name} | {prose(row.value or DASH)} | {escaped(row.provenance)} |"
-            for row in rows
+            f"| {row.name} | {cell(row.value or DASH)} | {cell(row.provenance)} |" for row in rows
         ]
         parts.append("\n".join([header, "|---|---|---|", *table]))
     if docs:

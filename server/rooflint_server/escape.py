@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 _SPECIAL = re.compile(
-    r"[\\`*\[\]<>~|]|(?<![^\W_])_|_(?![^\W_])|&(?=#|\w+;)|(?<=:)/(?=/)|(?<=www)\.|@"
+    r"[\\`*\[\]<>~@]|(?<![^\W_])_|_(?![^\W_])|&(?=#|\w+;)|(?<=:)/(?=/)|(?<=www)\."
 )
+_AT_START = re.compile(r"^[#+=-]|(?<=^\d)[.)](?= )")
+"""What makes a heading, a rule or a list of a whole line."""
 
 
 def plain(text: str) -> str:
@@ -16,25 +18,25 @@ def plain(text: str) -> str:
 
 def escaped(text: str) -> str:
     """Markdown that shows the text as it is."""
-    return _escaped(plain(text))
+    return _AT_START.sub(r"\\\g<0>", _escaped(plain(text)))
 
 
 def prose(text: str) -> str:
     """Markdown for a sentence of ours that quotes code in single ticks."""
     parts = plain(text).split("`")
     if len(parts) % 2 == 0:
-        return _escaped("`".join(parts))
-    return "".join(
-        _code(part) if n % 2 and part else _escaped(part) for n, part in enumerate(parts)
-    )
+        return escaped(text)
+    quoted = [f"`{part}`" if n % 2 and part else _escaped(part) for n, part in enumerate(parts)]
+    return _AT_START.sub(r"\\\g<0>", "".join(quoted))
+
+
+def cell(text: str) -> str:
+    """The same for a cell of a table, which a bar would end even in code."""
+    return prose(text).replace("|", r"\|")
 
 
 def _escaped(line: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", line)
-
-
-def _code(line: str) -> str:
-    return f"`{line}`".replace("|", "\\|")  # A bar would end the cell of a table even in here.
 
 
 def shortened(name: str, length: int = 60) -> str:
