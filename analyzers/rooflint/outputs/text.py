@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rooflint.model import KernelCost, LineReport, Recording, Report, Verdict
 from rooflint.outputs.columns import clip, left, right
-from rooflint.units import DASH, show_number, show_share, show_us
+from rooflint.units import DASH, show_byte_rate, show_flop_rate, show_number, show_share, show_us
 from rooflint.verdicts import judge_kernel, kernel_us
 from rooflint.verdicts.roofline import peaks_for, peaks_of
 from rooflint.verdicts.step import show_step, window_us
@@ -41,10 +41,7 @@ class _Page:
         yield self._bold(clip(_header(recording), WIDTH))
         yield self._step()
         if self._on_cpu:
-            yield (
-                "no GPU here: times are the CPU's. A GPU run would add: time on the GPU by line, "
-                "what waits for it, counters."
-            )
+            yield from _what_a_gpu_adds(recording)
         yield ""
         if recording.lines:
             yield from self._line_table()
@@ -69,11 +66,13 @@ class _Page:
         where = "CPU" if self._on_cpu else "GPU"
         a_step = " a step" if self.report.recording.steps else ""
         time = f"{where} {column.unit}{a_step}"
-        yield self._dim(_row(" line", time, "wait", "GPU idles", f"of {where}", "verdict"))
+        waits = () if self._on_cpu else ("wait", "GPU idles")
+        yield self._dim(_row(" line", time, *waits, f"of {where}", "verdict"))
         measured = [line for line in self.report.lines if line.cost]
         shown = [line for line in measured if self._is_worth(line)][:MOST_LINES]
         for line in shown:
             yield from self._line(line, column)
+        yield self._dim(self._legend(shown))
         left_out = len(measured) - len(shown)
         if left_out:
             lines = "1 line" if left_out == 1 else f"{left_out} lines"
@@ -89,11 +88,22 @@ class _Page:
         share = _share(cost.device_us, whole_us) if cost.device_us else DASH
         place = f" {Path(line.path).name}:{line.line}  "
         place += self._sources.get(line.path, {}).get(line.line, cost.function or "")
-        idle = column.show(cost.gpu_idle_us + cost.launch_idle_us)
-        wait = column.show(cost.host_wait_us)
-        yield _row(place, time, wait, idle, share, self._verdict(verdict))
+        idle_us = cost.gpu_idle_us + cost.launch_idle_us
+        waits = () if self._on_cpu else (column.show(cost.host_wait_us), column.show(idle_us))
+        yield _row(place, time, *waits, share, self._verdict(verdict))
         if verdict:
             yield self._dim(f"    {_short(verdict, WIDTH - 4)}")
+
+    def _legend(self, shown: Sequence[LineReport]) -> str:
+        words: list[str] = []
+        if any(line.cost and line.cost.backward_us for line in shown):
+            words.append("bwd: the backward pass of the line")
+        if not self._on_cpu:
+            words += [
+                "wait: the CPU waits for the GPU",
+                "GPU idles: behind waits and late launches",
+            ]
+        return f" {' · '.join(words)}" if words else ""
 
     def _is_worth(self, line: LineReport) -> bool:
         cost, recording = line.cost, self.report.recording
@@ -171,6 +181,8 @@ class _Page:
         if not recording.lines and not recording.kernels:
             return
         yield ""
+        if not report.gains and self._on_cpu:
+            return
         if not report.gains:
             yield self._bold("Near its limits: no single change found that would save 2 %")
             return
@@ -236,6 +248,14 @@ def _header(recording: Recording) -> str:
     return " · ".join(parts)
 
 
+def _what_a_gpu_adds(recording: Recording) -> Iterator[str]:
+    yield "no GPU here: times are the CPU's; a GPU run would add each line's GPU time and waits"
+    if peaks := recording.peaks:
+        fp32 = show_flop_rate(peaks.flop_per_s["fp32"]) if "fp32" in peaks.flop_per_s else DASH
+        dram = show_byte_rate(peaks.dram_bytes_per_s)
+        yield f"rooflines are estimated from shapes and this machine's peaks: {fp32}, {dram}"
+
+
 def _has_peaks(recording: Recording) -> bool:
     return peaks_of(recording) is not None or any(
         kernel.counters and kernel.counters.peaks for kernel in recording.kernels
@@ -299,23 +319,23 @@ def _short_name(name: str) -> str:
 
 
 def _row(place: str, *cells: str) -> str:
-    *numbers, verdict = cells
-    widths = (16, 9, 10, 8)
-    row = left(clip(place, 47), 48)
-    row += "".join(right(cell, width) for cell, width in zip(numbers, widths, strict=True))
+    time, *numbers, share, verdict = cells
+    numbers = [right(number, 10) for number in numbers]
+    # The place takes what the columns leave.
+    row = left(clip(place, 66 - 10 * len(numbers)), 67 - 10 * len(numbers))
+    row += right(time, 16) + "".join(numbers) + right(share, 8)
     return f"{row}  {verdict}".rstrip()
 
 
 def _short(verdict: Verdict, cells: int) -> str:
     """As many of the reason's parts as fit whole; the rest is on the line's card."""
-    first, *others = verdict.reason.split("; ")
-    text = first
+    text, *others = verdict.reason.split("; ")
+    if verdict.provenance == "estimated":
+        text += " (estimated)"
     for part in others:
         if len(text) + len(part) + 2 > cells:
             break
         text += f"; {part}"
-    if verdict.provenance == "estimated":
-        text += " (estimated)"
     return clip(text, cells)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rooflint.model import Limiter, LineCost, Recording, Verdict
-from rooflint.units import show_number, show_share, show_us
-from rooflint.verdicts.rates import DONE_RATIO, show_bandwidth, show_compute
-from rooflint.verdicts.roofline import line_work
+from rooflint.units import show_byte_rate, show_flop_rate, show_number, show_share, show_us
+from rooflint.verdicts.rates import DONE_RATIO, show_of
+from rooflint.verdicts.roofline import Work, line_work, peak_of, show_pipe
 from rooflint.verdicts.step import weigh
 
 NEAR_RATIO = 0.3
@@ -26,13 +26,7 @@ def judge_line(cost: LineCost, recording: Recording) -> Verdict | None:
     mean_us = cost.device_us / calls if calls else None
     if work and ratio is not None and ratio >= NEAR_RATIO:
         compute = (work.compute_ratio or 0.0) >= (work.memory_ratio or 0.0)
-        if ratio > 1.05 and not compute:
-            return Verdict(
-                "unknown",
-                "moves more than main memory can deliver: its data stays in cache",
-                provenance="estimated",
-            )
-        text = show_compute(work) if compute else show_bandwidth(work) or ""
+        text = _show_rate(work, compute)
         return Verdict(
             "compute-bound" if compute else "memory-bound",
             f"done: {text}" if ratio >= DONE_RATIO else text,
@@ -57,6 +51,15 @@ def judge_line(cost: LineCost, recording: Recording) -> Verdict | None:
         provenance="estimated",
         roof_ratio=ratio,
     )
+
+
+def _show_rate(work: Work, compute: bool) -> str:
+    pipe = work.main_pipe
+    if compute and pipe and (peak := peak_of(pipe, work.peaks)):
+        return f"{show_pipe(pipe)} at {show_of(work.flop_per_s, peak, show_flop_rate)}"
+    moved, peak = work.bytes_per_s or 0.0, work.peaks.dram_bytes_per_s
+    cached = ", some of it from cache" if moved > peak else ""
+    return f"moves {show_of(moved, peak, show_byte_rate)}{cached}"
 
 
 def judge_step(recording: Recording, by_limiter: Iterable[tuple[Limiter, float]]) -> Verdict:

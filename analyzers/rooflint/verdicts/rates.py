@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from rooflint.model import Counters, KernelCost, Recording
@@ -69,21 +70,20 @@ def show_compute(work: Work) -> str:
     peak = peak_of(pipe, work.peaks) if pipe else None
     if peak is None:
         return show_flop_rate(work.flop_per_s)
-    return (
-        f"{show_share(work.flop_per_s / peak)} of its roof "
-        f"({_of(show_flop_rate(work.flop_per_s), show_flop_rate(peak))})"
-    )
+    rates = show_of(work.flop_per_s, peak, show_flop_rate)
+    return f"{show_share(work.flop_per_s / peak)} of its roof ({rates})"
 
 
 def show_bandwidth(work: Work) -> str | None:
     """ "85 % of bandwidth (2.84 of 3.35 TB/s)"."""
     if work.bytes_per_s is None or work.memory_ratio is None:
         return None
-    rates = _of(show_byte_rate(work.bytes_per_s), show_byte_rate(work.peaks.dram_bytes_per_s))
+    rates = show_of(work.bytes_per_s, work.peaks.dram_bytes_per_s, show_byte_rate)
     return f"{show_share(work.memory_ratio)} of bandwidth ({rates})"
 
 
-def _of(value: str, peak: str) -> str:
+def show_of(achieved: float, peak: float, show: Callable[[float], str]) -> str:
     """ "34 of 67 TFLOP/s": the unit once, if it is the same."""
+    value, roof = show(achieved), show(peak)
     number, unit = value.split(" ", 1)
-    return f"{number if peak.endswith(' ' + unit) else value} of {peak}"
+    return f"{number if roof.endswith(' ' + unit) else value} of {roof}"

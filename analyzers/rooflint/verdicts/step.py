@@ -90,7 +90,7 @@ def _device_count(busy_us: float, span_us: float) -> int:
 def show_step(recording: Recording) -> str:
     """ "step 10.5 ms · GPU busy 6.4 ms (61 %) · 261 kernels a step, 22 µs each on average"."""
     steps = recording.step_count
-    step_us = recording.plain_step_us or recording.step_us
+    step_us = window_us(recording) / steps
     parts = [f"{'step' if recording.steps else 'window'} {show_us(step_us)}"]
     busy_ratio = gpu_busy_ratio(recording)
     if recording.gpu_busy_us is not None and busy_ratio is not None:
