@@ -72,7 +72,8 @@ class _Page:
         shown = [line for line in measured if self._is_worth(line)][:MOST_LINES]
         for line in shown:
             yield from self._line(line, column)
-        yield self._dim(self._legend(shown))
+        if legend := self._legend(shown):
+            yield self._dim(f" {legend}")
         left_out = len(measured) - len(shown)
         if left_out:
             lines = "1 line" if left_out == 1 else f"{left_out} lines"
@@ -103,7 +104,7 @@ class _Page:
                 "wait: the CPU waits for the GPU",
                 "GPU idles: behind waits and late launches",
             ]
-        return f" {' · '.join(words)}" if words else ""
+        return " · ".join(words)
 
     def _is_worth(self, line: LineReport) -> bool:
         cost, recording = line.cost, self.report.recording
@@ -178,11 +179,10 @@ class _Page:
 
     def _gains(self) -> Iterator[str]:
         report, recording = self.report, self.report.recording
-        if not recording.lines and not recording.kernels:
+        near = recording.lines and report.step.limiter != "unknown" and not self._on_cpu
+        if not report.gains and not near:
             return
         yield ""
-        if not report.gains and self._on_cpu:
-            return
         if not report.gains:
             yield self._bold("Near its limits: no single change found that would save 2 %")
             return
@@ -329,7 +329,7 @@ def _row(place: str, *cells: str) -> str:
 
 def _short(verdict: Verdict, cells: int) -> str:
     """As many of the reason's parts as fit whole; the rest is on the line's card."""
-    text, *others = verdict.reason.split("; ")
+    text, *others = verdict.reason.removeprefix("free here, ").split("; ")
     if verdict.provenance == "estimated":
         text += " (estimated)"
     for part in others:

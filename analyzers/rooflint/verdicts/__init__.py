@@ -73,7 +73,8 @@ def judge_step(recording: Recording) -> Verdict:
         return Verdict("unknown", "no work of the GPU was recorded")
     kernels = recording.kernels
     return judge_idle(recording) or judge_busy(
-        (judge_kernel(kernel, recording).limiter, kernel_us(kernel)) for kernel in kernels
+        recording,
+        ((judge_kernel(kernel, recording).limiter, kernel_us(kernel)) for kernel in kernels),
     )
 
 

@@ -11,11 +11,11 @@ def judge_line(cost: LineCost, recording: Recording) -> Verdict | None:
         return None
     idle = judge_idle(recording)
     if idle is None:
-        reason = "free here: the GPU is busy while the CPU waits"
+        reason = "free here, the GPU is busy while the CPU waits"
     elif idle.limiter == "overhead-bound":
-        reason = "free here: the GPU is already idle; this step is bound by launches"
+        reason = "free here, the GPU is already idle; this step is bound by launches"
     else:
-        reason = "free here: the GPU is already idle, behind another wait"
+        reason = "free here, the GPU is already idle behind another wait"
     return Verdict(
         idle.limiter if idle and idle.limiter != "sync-bound" else "unknown",
         reason,

@@ -35,14 +35,15 @@ def judge_idle(recording: Recording) -> Verdict | None:
     )
 
 
-def judge_busy(by_limiter: Iterable[tuple[Limiter, float]]) -> Verdict:
+def judge_busy(recording: Recording, by_limiter: Iterable[tuple[Limiter, float]]) -> Verdict:
     """A step whose GPU always has work: bound by what bounds most of its time."""
     shares = weigh(by_limiter)
     known = [pair for pair in shares if pair[0] != "unknown"]
     if sum(share for _, share in known) < 0.5:
         return Verdict("unknown", "what limits most of the kernels is not known")
     limiter, share = known[0]
-    return Verdict(limiter, f"the GPU is busy, and {show_share(share)} of its time is {limiter}")
+    busy = "" if gpu_busy_ratio(recording) is None else "the GPU is busy, and "
+    return Verdict(limiter, f"{busy}{show_share(share)} of its time is {limiter}")
 
 
 def weigh(by_limiter: Iterable[tuple[Limiter, float]]) -> list[tuple[Limiter, float]]:
@@ -90,8 +91,10 @@ def _device_count(busy_us: float, span_us: float) -> int:
 def show_step(recording: Recording) -> str:
     """ "step 10.5 ms · GPU busy 6.4 ms (61 %) · 261 kernels a step, 22 µs each on average"."""
     steps = recording.step_count
-    step_us = window_us(recording) / steps
-    parts = [f"{'step' if recording.steps else 'window'} {show_us(step_us)}"]
+    parts: list[str] = []
+    if recording.steps or recording.gpu_busy_us is not None:
+        step_us = window_us(recording) / steps
+        parts.append(f"{'step' if recording.steps else 'window'} {show_us(step_us)}")
     busy_ratio = gpu_busy_ratio(recording)
     if recording.gpu_busy_us is not None and busy_ratio is not None:
         parts.append(

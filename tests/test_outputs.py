@@ -1,0 +1,193 @@
+"""What a person and a program read: tables in `verdicts/*.expected`, and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from recordings_by_hand import CPU, PATH, recording_of
+from test_report import finding_at
+
+import rooflint.outputs.json as json_output
+from rooflint.model import (
+    Copy,
+    Counters,
+    KernelCost,
+    LineCost,
+    Peaks,
+    Recording,
+    SyncCall,
+)
+from rooflint.outputs.text import render
+from rooflint.report import make_report
+
+EXPECTED = Path(__file__).parent / "verdicts"
+SOURCE = (
+    "\n" * 21
+    + "        q, k, v = self.qkv(x).chunk(3, dim=-1)\n"
+    + "\n" * 10
+    + ("        h = h * torch.sigmoid(1.702 * h)\n        return x + self.down(h)\n")
+    + "\n" * 30
+    + "        total += loss.item()\n"
+)
+
+
+def training() -> Recording:
+    """A step of a small transformer on an H200, as measured (10.5 ms plain, 6.4 ms of GPU work)."""
+    kernels = (
+        product(22, us=1_078.0, launches=28, grid=768, ratio=0.53),
+        product(34, us=1_296.0, launches=24, grid=256, ratio=0.51),
+        KernelCost("mul", PATH, 33, False, 12, 60.0, (4080, 1, 1), op="aten::mul"),
+        KernelCost("mul_scalar", PATH, 33, True, 8, 130.0, (4080, 1, 1), op="aten::mul"),
+        KernelCost("sigmoid", PATH, 33, False, 12, 130.0, (4080, 1, 1), op="aten::sigmoid"),
+    )
+    lines = (
+        LineCost(PATH, 22, "attention", forward_us=360.0, backward_us=718.0, launch_count=28),
+        LineCost(PATH, 33, "forward", 98.0, 229.0, launch_count=32, launch_idle_us=585.0),
+        LineCost(PATH, 34, "forward", forward_us=509.0, backward_us=787.0, launch_count=24),
+        LineCost(PATH, 64, "main", forward_us=0.7, launch_count=1),
+        LineCost(PATH, 65, "main", host_wait_us=50.0, wait_count=1, gpu_idle_us=20.0),
+    )
+    recording = recording_of(
+        *lines,
+        kernels=kernels,
+        step_us=14_000,
+        busy_us=6_400,
+        plain_step_us=10_500.0,
+        steps_seen=12,
+        first_step=3,
+        counters_ratio=0.95,
+        versions={"torch": "2.11.0"},
+        sources={PATH: SOURCE},
+        notes=("The first 3 steps were left out as warm-up.",),
+    )
+    return replace(
+        recording,
+        sync_calls=(SyncCall("cudaStreamSynchronize", 1, 50.0),),
+        copies=(Copy("DtoH", 1, 1.2, 4),),
+        unattributed_us=12.0,
+    )
+
+
+def product(line: int, us: float, launches: int, grid: int, ratio: float) -> KernelCost:
+    """An FP32 product at a share of an H200's 67 TFLOP/s, with counters of its kind."""
+    flop = ratio * 67e12 * us * 1e-6
+    counters = Counters(
+        launch_count=1,
+        duration_us=us / launches,
+        dram_read_bytes=2e6,
+        dram_write_bytes=1e6,
+        flop_by_pipe={"fp32": flop / launches},
+        sm_ratio=0.757 if grid > 264 else 0.599,
+        memory_ratio=0.5,
+        waves=grid / 528,
+        occupancy_ratio=0.12,
+        occupancy_limiter="registers",
+    )
+    name = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8"
+    grid_of = (grid, 1, 1)
+    return KernelCost(
+        name, PATH, line, False, launches, us, grid_of, flop=flop, counters=counters, op="aten::mm"
+    )
+
+
+def on_cpu() -> Recording:
+    peaks = Peaks({"fp32": 195e9}, 38.7e9, provenance="measured", source="this machine")
+    product = LineCost(PATH, 34, "forward", 14_900.0, 32_200.0, flop=7.25e9, precision="fp32")
+    return recording_of(
+        replace(product, dram_bytes=88e6),
+        LineCost(PATH, 33, "forward", 2_500.0, 4_000.0, dram_bytes=200e6),
+        device=CPU,
+        step_us=70_000,
+        peaks=peaks,
+        sources={PATH: SOURCE},
+        versions={"torch": "2.13.0+cpu"},
+    )
+
+
+def test_the_table_of_a_step_bound_by_launches(expect: Callable[[str, Path], None]):
+    report = make_report(training(), [finding_at(65)])
+    expect(render(report, color=False) + "\n", EXPECTED / "bound_by_launches.expected")
+
+
+def test_the_table_of_a_run_without_a_gpu(expect: Callable[[str, Path], None]):
+    expect(render(make_report(on_cpu()), color=False) + "\n", EXPECTED / "on_cpu.expected")
+
+
+def test_the_table_of_a_report_without_lines(expect: Callable[[str, Path], None]):
+    kernels = tuple(
+        replace(kernel, path=None, line=None, gpu_us=0.0, launch_count=1)
+        for kernel in training().kernels
+        if kernel.counters
+    )
+    recording = recording_of(kernels=kernels, steps=0, counters_ratio=1.0)
+    expect(render(make_report(recording), color=False) + "\n", EXPECTED / "kernels_alone.expected")
+
+
+def test_the_table_fits_in_120_columns_whatever_is_in_the_source():
+    source = SOURCE.replace("self.down(h)", "self.down('" + "長" * 90 + "\x1b[31m\t')")
+    recording = replace(training(), sources={PATH: source})
+    lines = render(make_report(recording), color=False).split("\n")
+    rows = [line for line in lines if line.startswith(" train.py")]
+    assert rows
+    for row in rows:
+        assert "\x1b" not in row and "\t" not in row
+        assert sum(2 if "\u2e80" < c < "\ua000" else 1 for c in row) <= 120
+
+
+def test_colour_is_for_terminals_alone():
+    report = make_report(training())
+    assert "\x1b[" in render(report, color=True)
+    assert "\x1b[" not in render(report)  # Under pytest, output is no terminal.
+
+
+def test_source_text_is_shown_only_if_it_is_what_ran(tmp_path: Path):
+    script = tmp_path / "train.py"
+    script.write_text(SOURCE.replace("self.down", "self.changed"))
+    cost = LineCost(str(script), 34, forward_us=100.0)
+    recording = recording_of(cost, busy_us=100.0, source_hashes={str(script): "0" * 64})
+    assert "changed" not in render(make_report(recording), color=False)
+
+
+def test_json_has_the_promised_keys_and_null_for_what_is_not_known():
+    text = json_output.render(make_report(training(), [finding_at(65), finding_at(99)]))
+    report = json.loads(text)
+    assert list(report)[:11] == [
+        "device", "step_us", "step_count", "gpu_busy_us", "gpu_span_us", "kernel_count",
+        "sync_calls", "copies", "unattributed_us", "lines", "kernels",
+    ]  # fmt: skip
+    assert report["device"] == "NVIDIA H200"
+    assert report["sync_calls"] == [{"name": "cudaStreamSynchronize", "count": 1, "host_us": 50.0}]
+    assert report["copies"] == [{"direction": "DtoH", "count": 1, "gpu_us": 1.2, "bytes": 4}]
+    by_line = {line["line"]: line for line in report["lines"]}
+    for line in by_line.values():
+        assert list(line)[:14] == [
+            "path", "line", "function", "forward_us", "backward_us", "host_wait_us", "gpu_idle_us",
+            "launch_count", "flop", "dram_bytes", "roof_ratio", "verdict", "provenance", "findings",
+        ]  # fmt: skip
+    assert by_line[34]["forward_us"] == 509.0 and by_line[34]["verdict"] == "latency-bound"
+    assert by_line[22]["verdict"] == "compute-bound"
+    assert by_line[65]["verdict"] == "overhead-bound" and by_line[65]["free"] is True
+    assert by_line[65]["findings"][0]["rule"] == "item-in-loop"
+    assert by_line[99]["forward_us"] is None and by_line[99]["verdict"] == "unknown"
+    for kernel in report["kernels"]:
+        assert {"name", "path", "line", "launch_count", "gpu_us", "verdict"} <= set(kernel)
+
+
+def test_json_never_holds_a_number_that_json_has_not():
+    broken = LineCost(PATH, 1, forward_us=float("nan"), flop=float("inf"))
+    text = json_output.render(make_report(recording_of(broken, plain_step_us=float("nan"))))
+    report = json.loads(text, parse_constant=refuse)
+    assert report["plain_step_us"] is None and report["lines"][0]["flop"] is None
+
+
+def refuse(name: str) -> None:
+    raise AssertionError(f"{name} is no JSON")
+
+
+def test_the_same_recording_gives_the_same_bytes():
+    reports = [make_report(training(), [finding_at(65)]) for _ in range(2)]
+    assert json_output.render(reports[0]) == json_output.render(reports[1])
+    assert render(reports[0], color=False) == render(reports[1], color=False)

@@ -1,0 +1,191 @@
+"""Findings, costs and verdicts meet on a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from recordings_by_hand import CPU, PATH, recording_of
+
+from rooflint.model import Finding, KernelCost, LineCost, LineReport, Report, SourceSpan
+from rooflint.report import cost_sentence, make_report, measured_severity
+
+
+def finding_at(line: int, path: str = PATH) -> Finding:
+    return Finding(
+        SourceSpan(path, line, 8, line, 19),
+        "`loss.item()` waits for the GPU",
+        rule="item-in-loop",
+        kind="sync",
+        severity="warning",
+        certainty="certain",
+        heat="every step",
+    )
+
+
+def wait(idle_us: float, wait_us: float = 41_000, line: int = 65) -> LineCost:
+    return LineCost(PATH, line, host_wait_us=wait_us, wait_count=3, gpu_idle_us=idle_us)
+
+
+def report_of(*lines: LineCost, **recording: object) -> Report:
+    return make_report(recording_of(*lines, **recording))  # pyright: ignore[reportArgumentType]
+
+
+def line_of(report: Report, line: int = 65) -> LineReport:
+    return next(entry for entry in report.lines if entry.line == line)
+
+
+def test_a_finding_and_the_cost_of_its_line_are_one_line_report():
+    report = make_report(recording_of(wait(100)), [finding_at(65), finding_at(70)])
+    line = line_of(report)
+    assert line.cost and line.verdict and [f.rule for f in line.findings] == ["item-in-loop"]
+    assert line_of(report, 70).cost is None
+
+
+def test_a_finding_with_a_relative_path_meets_the_cost_with_the_absolute_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.chdir(tmp_path)
+    cost = LineCost(str(tmp_path / "train.py"), 65, forward_us=1)
+    report = make_report(
+        recording_of(cost), [finding_at(65, "./train.py"), finding_at(65, "train.py")]
+    )
+    assert len(report.lines) == 1
+    assert len(report.lines[0].findings) == 2
+
+
+@pytest.mark.parametrize(
+    ("idle_ratio", "severity"),
+    [
+        (0.12, "warning"),
+        (0.05, "warning"),
+        (0.049, "information"),
+        (0.01, "information"),
+        (0.009, "hint"),
+        (0, "hint"),
+    ],
+)
+def test_severity_follows_the_share_of_the_step_that_the_gpu_idles(
+    idle_ratio: float, severity: str
+):
+    report = report_of(wait(idle_ratio * 30_000), steps=3, step_us=10_000, busy_us=27_000)
+    assert measured_severity(line_of(report), report) == severity
+
+
+def test_a_line_on_which_no_wait_was_measured_says_nothing_of_severity():
+    report = report_of(LineCost(PATH, 65, forward_us=100))
+    assert measured_severity(line_of(report), report) is None
+
+
+def test_a_wait_that_starves_the_gpu_is_told_with_what_it_costs_a_step():
+    # Three steps of 340 ms; on each the CPU is blocked 41 ms and the GPU then idles 38.
+    cost = wait(3 * 38_000, 3 * 41_000)
+    report = report_of(cost, steps=3, step_us=340_000, busy_us=3 * 300_000)
+    sentence = cost_sentence(line_of(report), report)
+    assert sentence == "blocks 41 ms a step (12 %), the GPU idles 38 ms behind it"
+
+
+def test_a_free_wait_says_why_it_is_free():
+    cost = wait(20, wait_us=50)
+    report = report_of(cost, step_us=10_500, busy_us=6_400)
+    assert cost_sentence(line_of(report), report) == (
+        "blocks 50 µs a step (0.48 %): free here, the GPU is already idle; "
+        "this step is bound by launches"
+    )
+
+
+def test_gpu_time_is_told_forward_and_backward():
+    cost = LineCost(PATH, 34, forward_us=1_200, backward_us=2_500, launch_count=2)
+    report = report_of(cost, step_us=10_000, busy_us=9_250)
+    assert cost_sentence(line_of(report, 34), report) == (
+        "1.2 ms forward + 2.5 ms backward of GPU time a step (40 % of GPU time)"
+    )
+
+
+def test_a_stale_line_says_that_it_was_measured_before():
+    report = report_of(LineCost(PATH, 34, forward_us=1_200), busy_us=9_000)
+    stale = LineReport(PATH, 34, cost=line_of(report, 34).cost, stale=True)
+    sentence = cost_sentence(stale, report)
+    assert sentence and sentence.startswith("before this line was changed: ")
+    assert measured_severity(stale, report) is None
+
+
+def test_the_costliest_line_comes_first():
+    lines = (LineCost(PATH, 1, forward_us=5), LineCost(PATH, 2, forward_us=7), wait(9, line=3))
+    assert [line.line for line in report_of(*lines).lines] == [3, 2, 1]
+
+
+# --- gains ---------------------------------------------------------------------------------------
+
+
+def fp32_product(line: int, us: float, flop: float) -> KernelCost:
+    return KernelCost(
+        "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n",
+        PATH,
+        line,
+        False,
+        launch_count=1,
+        gpu_us=us,
+        grid=(999, 1, 1),
+        op="aten::mm",
+        precision="fp32",
+        flop=flop,
+        minimal_bytes=1e6,
+    )
+
+
+def test_launches_come_first_where_the_gpu_idles_for_them():
+    cost = LineCost(PATH, 34, forward_us=6_400, launch_count=1)
+    product = fp32_product(34, 6_400, 0.25e12)
+    report = report_of(cost, kernels=(product,), step_us=10_500, busy_us=6_400)
+    launches, fp32 = report.gains
+    assert launches.title.startswith("launches") and launches.saves_us == pytest.approx(4_100)
+    # At the TF32 peak of an H200, 494 TFLOP/s, the product needs 506 µs of its 6400.
+    assert fp32.title.startswith("FP32 products on line 34")
+    assert fp32.saves_us == pytest.approx(6_400 - 0.25e12 / 494e12 * 1e6)
+
+
+def test_gains_never_add_up_to_more_than_the_window():
+    lines = (
+        wait(9_000, line=1),
+        wait(8_000, line=2),
+        LineCost(PATH, 3, forward_us=5_000, launch_count=1, launch_idle_us=9_000),
+    )
+    product = fp32_product(3, 5_000, 0.1e12)
+    report = report_of(*lines, kernels=(product,), step_us=10_000, busy_us=5_000)
+    assert len(report.gains) == 2  # The waits share the 5 ms of idle time, the product the rest.
+    assert sum(gain.saves_us for gain in report.gains) <= 10_000
+    idle = [gain.saves_us for gain in report.gains if gain.title.startswith("the wait")]
+    assert sum(idle) == pytest.approx(5_000)
+
+
+def test_kernels_that_could_be_one_are_a_gain_of_all_but_the_longest():
+    names = ("mul_scalar", "sigmoid", "mul")
+    kernels = tuple(KernelCost(name, PATH, 33, False, 4, 2_000.0) for name in names)
+    cost = LineCost(PATH, 33, forward_us=6_000, launch_count=12)
+    report = report_of(cost, kernels=kernels, step_us=10_000, busy_us=9_900)
+    (gain,) = report.gains
+    assert gain.line == 33 and gain.saves_us == pytest.approx(4_000)
+    assert "torch.compile" in gain.title
+
+
+def test_a_run_near_its_limits_has_no_gains():
+    kernel = KernelCost(
+        "vectorized",
+        PATH,
+        1,
+        False,
+        1,
+        9_900.0,
+        (9_999, 1, 1),
+        minimal_bytes=0.85 * 4.8e12 * 9.9e-3,
+    )
+    cost = LineCost(PATH, 1, forward_us=9_900, launch_count=1)
+    report = report_of(cost, kernels=(kernel,), step_us=10_000, busy_us=9_900)
+    assert report.gains == ()
+
+
+def test_python_time_is_the_gain_of_a_cpu_run():
+    cost = LineCost(PATH, 1, forward_us=4_000)
+    (gain,) = report_of(cost, device=CPU, step_us=10_000).gains
+    assert gain.title.startswith("Python") and gain.saves_us == pytest.approx(6_000)
