@@ -20,3 +20,15 @@ def write_meta(folder: str, meta: dict[str, Any]) -> None:
         json.dump({"format": FORMAT, **meta}, file, indent=1, allow_nan=False)
         file.write("\n")
     os.replace(part, path)
+
+
+def write_sources(folder: str, texts: dict[str, bytes]) -> None:
+    """Each file as it was run, under the hash of its bytes."""
+    sources = os.path.join(folder, "sources")
+    os.makedirs(sources, exist_ok=True)
+    for sha256, text in texts.items():
+        path = os.path.join(sources, f"{sha256}.py")
+        if not os.path.exists(path):
+            with open(path + ".part", "wb") as file:
+                file.write(text)
+            os.replace(path + ".part", path)

@@ -16,6 +16,7 @@ import time
 
 from rooflint_recorder import facts, program
 from rooflint_recorder import folder as recording_folder
+from rooflint_recorder.counters import CounterRun
 from rooflint_recorder.deadline import Deadline
 from rooflint_recorder.imports import after_import
 from rooflint_recorder.marks import LineMarks, Unavailable, line_marks
@@ -48,12 +49,13 @@ def run(config: dict[str, Any], target: list[str], executable_arguments: int) ->
         _run_as_python_would(run_target, None)
         return
     script_folder = os.path.dirname(os.path.realpath(target[0])) if target[0] != "-m" else "."
-    recorder = Recorder(config, OwnFiles(config["root"], script_folder))
+    files = OwnFiles(config["root"], script_folder)
+    recorder = (CounterRun if config["mode"] == "counters" else Recorder)(config, files)
     recorder.get_ready()
     _run_as_python_would(run_target, recorder)
 
 
-def _run_as_python_would(run_target: Any, recorder: Recorder | None) -> None:
+def _run_as_python_would(run_target: Any, recorder: Recorder | CounterRun | None) -> None:
     try:
         run_target()
     except SystemExit as stop:
@@ -140,7 +142,6 @@ class Recorder:
 
             from rooflint_recorder.torch_profiler import TorchProfiler
 
-            self._make_mark = _RecordFunctionFast
             self._profiler = TorchProfiler()
             self._profiler.make_way(self._others_profile)
             try:
@@ -212,7 +213,9 @@ class Recorder:
 
     def _begin_step(self) -> None:
         number = self._window.first_step + self._window.whole_steps
-        self._step_mark = self._make_mark(f"ProfilerStep#{number}")
+        from torch.autograd.profiler import record_function
+
+        self._step_mark = record_function(f"ProfilerStep#{number}")
         self._step_mark.__enter__()
 
     def _end_step(self) -> None:
@@ -315,7 +318,8 @@ class Recorder:
                 meta["device"] = facts.gpu()
             elif ended and self._trace_written and not self._killed:
                 meta["host_peaks"] = facts.host_peaks()
-        with self._noting("The sources could not be read"):
+        with self._noting("The sources could not be kept"):
+            recording_folder.write_sources(self._folder, self._files.texts())
             for path, sha256 in self._files.hashes().items():
                 loops = [list(loop) for loop in self._files.loops(path)]
                 meta["files"][path] = {"sha256": sha256, "loops": loops}

@@ -86,9 +86,11 @@ class OwnFiles:
 
     def hashes(self) -> dict[str, str]:
         """SHA-256 of every own file that ran, as it was when its first line ran."""
-        import hashlib
+        return {path: sha256_of(text) for path, text in self._texts.items()}
 
-        return {path: hashlib.sha256(text).hexdigest() for path, text in self._texts.items()}
+    def texts(self) -> dict[str, bytes]:
+        """Those files by their SHA-256."""
+        return {sha256_of(text): text for text in self._texts.values()}
 
     def _resolve(self, file_name: str) -> str | None:
         if file_name.startswith("<"):
@@ -120,6 +122,12 @@ class OwnFiles:
             except (OSError, SyntaxError, ValueError, RecursionError):
                 self._trees[path] = None
         return self._trees[path]
+
+
+def sha256_of(text: bytes) -> str:
+    import hashlib
+
+    return hashlib.sha256(text).hexdigest()
 
 
 def _with_separator(folder: str) -> str:

@@ -54,8 +54,15 @@ class Window:
     `clock` is read only at both ends of the plain stretch: it waits for the device first.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        warm_up_steps: int = WARM_UP_STEPS,
+        recorded_steps: int = RECORDED_STEPS,
+    ) -> None:
         self._clock = clock
+        self._warm_up_steps = warm_up_steps
+        self._recorded_steps = recorded_steps
         self._plain_start: float | None = None
         self._plain_count = 0
         self.stage = Stage.EARLY
@@ -74,7 +81,7 @@ class Window:
         """The loop's next iteration begins."""
         self.steps_seen += 1
         if self.stage in (Stage.EARLY, Stage.EARLY_FULL):
-            if self.steps_seen <= WARM_UP_STEPS:
+            if self.steps_seen <= self._warm_up_steps:
                 return Action.NOTHING
             if not self.time_plain_steps:
                 return self._record()
@@ -84,10 +91,10 @@ class Window:
             return self._plain_iteration()
         if self.stage is Stage.RECORDED:
             self.whole_steps += 1
-            if self.whole_steps < RECORDED_STEPS:
+            if self.whole_steps < self._recorded_steps:
                 return Action.STEP
             self.steps_seen -= 1  # what begins here is counted when its optimizer steps
-            return self.close(f"{RECORDED_STEPS} steps were recorded")
+            return self.close(f"{self._recorded_steps} steps were recorded")
         return Action.NOTHING
 
     def start_clock(self) -> None:

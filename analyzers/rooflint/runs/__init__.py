@@ -1,1 +1,47 @@
-"""Runs things: the script under the recorder, ncu, and the questions of doctor."""
+"""Runs things: the script under the recorder, ncu, and the questions of doctor.
+
+- `request`: what to profile, and what is heard while it runs
+- `recordings`: makes the folder that a recording is written to
+- `interpreter`: asks the user's Python whether the script can run there
+- `timeline`: the first run, under torch's profiler
+- `counters`: the second run, under ncu
+- `launch`: the argument vectors that start the recorder
+- `process`: runs one process, forwards or hears its output, ends its whole tree
+- `plan`: chooses the launches that ncu is to measure
+- `ncu`: finds ncu, runs it, says what is missing
+- `doctor`: what works on this machine
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from threading import Event
+
+    from rooflint.runs.request import ProfileRequest, Progress
+
+
+def run(request: ProfileRequest, tell: Callable[[Progress], None], cancelled: Event) -> Path:
+    """Run a script under the profilers; the folder of the recording.
+
+    Raises `ProfileError` if nothing was recorded.
+    """
+    from time import monotonic
+
+    from rooflint.runs.counters import add_counters
+    from rooflint.runs.interpreter import check_can_run
+    from rooflint.runs.ncu import find_ncu
+    from rooflint.runs.recordings import new_folder
+    from rooflint.runs.timeline import record_timeline
+
+    check_can_run(request)
+    ncu = find_ncu()
+    folder = new_folder(request)
+    start = monotonic()
+    record_timeline(request, folder, ncu is not None, tell, cancelled)
+    if not cancelled.is_set():
+        add_counters(request, folder, monotonic() - start, ncu, tell, cancelled)
+    return folder

@@ -1,0 +1,106 @@
+"""Asks the user's Python whether the script can run there, before anything is run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rooflint.model import ProfileError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rooflint.runs.request import ProfileRequest
+
+OLDEST_PYTHON = (3, 9)
+
+# Runs in the user's Python, which may be as old as 2.7: answers in JSON and imports nothing of
+# the user's.
+_QUESTION = """
+import json, sys
+answer = {"version": list(sys.version_info[:2])}
+if sys.version_info >= (3, 9):
+    import importlib.util
+    del sys.path[0]
+    answer["torch"] = importlib.util.find_spec("torch") is not None
+    if len(sys.argv) > 1:
+        try:
+            with open(sys.argv[1], "rb") as file:
+                compile(file.read(), sys.argv[1], "exec", dont_inherit=True)
+        except SyntaxError as error:
+            answer["syntax"] = [error.lineno, error.msg]
+        except ValueError as error:
+            answer["syntax"] = [None, str(error)]
+print(json.dumps(answer))
+"""
+
+
+def check_can_run(request: ProfileRequest) -> None:
+    """Raises `ProfileError` with the reason if the script cannot run."""
+    script = None if request.target[0] == "-m" else _check_script(request)
+    if request.launcher:
+        if shutil.which(request.launcher[0], path=_search_path(request)) is None:
+            raise ProfileError(
+                f"{request.launcher[0]} was not found: install it, or activate its environment"
+            )
+        return
+    answer = ask(request.python, script, request.environment, request.cwd)
+    version = tuple(answer["version"])
+    if version < OLDEST_PYTHON:
+        raise ProfileError(
+            f"{request.python} is Python {version[0]}.{version[1]}: choose Python 3.9 or newer"
+        )
+    if not answer["torch"]:
+        raise ProfileError(
+            f"{request.python} has no torch: choose the interpreter that your script runs in,"
+            " or install torch there"
+        )
+    if "syntax" in answer:
+        line, reason = answer["syntax"]
+        where = f"{request.target[0]}:{line}" if line else request.target[0]
+        raise ProfileError(f"{where} cannot be run: {reason}; mend it first")
+
+
+def ask(
+    python: str, script: Path | None, environment: Mapping[str, str] | None, cwd: str
+) -> dict[str, Any]:
+    """`version`, `torch` (is it there?) and, for a script that does not compile, `syntax`."""
+    command = [python, "-c", _QUESTION, *([str(script)] if script else [])]
+    try:
+        process = subprocess.run(
+            command,
+            env=None if environment is None else dict(environment),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=60,
+            check=True,
+        )
+        return json.loads(process.stdout.splitlines()[-1])
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
+        raise ProfileError(
+            f"{python} is not a Python that can be started: choose another interpreter"
+        ) from error
+
+
+def _check_script(request: ProfileRequest) -> Path:
+    name = request.target[0]
+    path = Path(request.cwd) / name
+    if path.is_dir():
+        raise ProfileError(f"{name} is a directory: name a Python file, or -m and a module")
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError as error:
+        raise ProfileError(f"{name} does not exist: name a Python file") from error
+    except OSError as error:
+        raise ProfileError(f"{name} cannot be read: {error.strerror or error}") from error
+    if not text.strip():
+        raise ProfileError(f"{name} is empty: there is nothing to profile")
+    return path
+
+
+def _search_path(request: ProfileRequest) -> str | None:
+    return None if request.environment is None else request.environment.get("PATH")

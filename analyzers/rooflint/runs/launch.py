@@ -1,0 +1,40 @@
+"""The argument vectors that start the recorder, and the settings that it reads."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rooflint
+
+if TYPE_CHECKING:
+    from rooflint.runs.request import ProfileRequest
+
+LAUNCHER = Path(rooflint.__file__).parent.parent / "rooflint_recorder" / "launch.py"
+
+
+def recorder_command(request: ProfileRequest, settings: Path) -> list[str]:
+    """The script's own command with the recorder before the script."""
+    before = request.launcher or (request.python,)
+    return [*before, str(LAUNCHER), str(settings), *request.target]
+
+
+def write_settings(folder: Path, request: ProfileRequest, mode: str, **more: Any) -> Path:
+    """What the recorder is to do, in a file that lies beside the recording while it is made."""
+    path = folder / f"{mode}.settings.json"
+    settings = {
+        "mode": mode,
+        "folder": str(folder),
+        "root": str(Path(request.root).absolute()),
+        "rooflint": rooflint.__version__,
+        **more,
+    }
+    path.write_text(json.dumps(settings), encoding="utf-8")
+    return path
+
+
+def environment(request: ProfileRequest) -> dict[str, str]:
+    """The script's own, and ROOFLINT=1 for scripts that want to know."""
+    return {**(os.environ if request.environment is None else request.environment), "ROOFLINT": "1"}

@@ -1,0 +1,174 @@
+"""Nsight Compute: where it is, how it is called, and what to do where it may not be used."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+SECTIONS = ("SpeedOfLight", "SpeedOfLight_RooflineChart", "LaunchStats", "Occupancy")
+_WAYS = ("ld", "st")
+METRICS = (
+    "gpu__time_duration.sum",
+    "dram__bytes_read.sum",
+    "dram__bytes_write.sum",
+    "dram__bytes.sum.peak_sustained",
+    "dram__cycles_elapsed.avg.per_second",
+    "sm__cycles_elapsed.avg.per_second",
+    "sm__warps_active.avg.pct_of_peak_sustained_active",
+    *(
+        f"smsp__sass_thread_inst_executed_op_{instruction}_pred_on.sum"
+        for instruction in (
+            *("fadd", "fmul", "ffma"),
+            *("hadd", "hmul", "hfma"),
+            *("dadd", "dmul", "dfma"),
+        )
+    ),
+    "regex:^sm__ops_path_tensor_src_[a-z0-9]+(_dst_fp32)?$",
+    *(f"l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_{way}.ratio" for way in _WAYS),
+    *(f"l1tex__t_sectors_pipe_lsu_mem_local_op_{way}.sum" for way in _WAYS),
+    "regex:^smsp__average_warps_issue_stalled_[a-z_]+_per_issue_active$",
+)
+"""What `rooflint.profiles.counters` reads: work, bytes, roofs, access patterns, stalls."""
+
+
+def ncu_command(
+    ncu: Path, report: Path, log: Path, command: Sequence[str], *, metrics: Sequence[str] = METRICS
+) -> list[str]:
+    """`command` under ncu: measured is what the recorder opens the window for."""
+    return [
+        str(ncu),
+        "--target-processes",
+        "all",
+        # The recorder calls cudaProfilerStart and cudaProfilerStop.
+        "--profile-from-start",
+        "off",
+        "--nvtx",
+        # Other people's clocks are theirs.
+        "--clock-control",
+        "none",
+        # The disassembly makes reports of 100 MB; kernel names are to be those of the timeline.
+        "--import-sass",
+        "no",
+        "--rename-kernels",
+        "no",
+        *(word for section in SECTIONS for word in ("--section", section)),
+        "--metrics",
+        ",".join(metrics),
+        "--log-file",
+        str(log),
+        "--force-overwrite",
+        "--export",
+        str(report),
+        *command,
+    ]
+
+
+def find_ncu() -> Path | None:
+    """On PATH, in CUDA_HOME, or where installers put it; the newest of several."""
+    on_path = shutil.which("ncu")
+    if on_path:
+        return Path(on_path)
+    roots = [Path(home) for name in ("CUDA_HOME", "CUDA_PATH") if (home := os.environ.get(name))]
+    places = [root / "bin" / "ncu" for root in roots]
+    places += _newest_first(Path("/opt/nvidia/nsight-compute").glob("*/ncu"))
+    places += [Path("/usr/local/cuda/bin/ncu")]
+    places += _newest_first(Path("/usr/local").glob("cuda-*/bin/ncu"))
+    return next((place for place in places if os.access(place, os.X_OK)), None)
+
+
+def ncu_version(ncu: Path) -> str | None:
+    try:
+        said = subprocess.run(
+            [str(ncu), "--version"], capture_output=True, text=True, timeout=30, check=True
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r"Version (\d+(?:\.\d+)+)", said)
+    return found.group(1) if found else None
+
+
+def permission_problem() -> str | None:
+    """What to do, if this user may not read the GPU's counters; `None` if nothing forbids it."""
+    try:
+        parameters = Path("/proc/driver/nvidia/params").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    admin_only = re.search(r"RmProfilingAdminOnly:\s*1", parameters)
+    if not admin_only or _is_profiling_admin():
+        return None
+    return permission_remedy()
+
+
+def permission_remedy() -> str:
+    """One sentence that fits this machine."""
+    if _is_wsl():
+        return (
+            "allow it on Windows: NVIDIA Control Panel > Desktop > Enable Developer Settings,"
+            " then Developer > Manage GPU Performance Counters > Allow access to all users"
+        )
+    if _is_container():
+        return (
+            "start the container with --cap-add=SYS_ADMIN (Kubernetes: capabilities.add"
+            ' ["SYS_ADMIN"]), or set NVreg_RestrictProfilingToAdminUsers=0 on its host; on a rented'
+            " GPU only its provider can do either"
+        )
+    return (
+        "as root, write `options nvidia NVreg_RestrictProfilingToAdminUsers=0` to"
+        " /etc/modprobe.d/nvidia-profiling.conf and reboot; on a rented GPU ask its provider"
+    )
+
+
+def complaint(log: str) -> str | None:
+    """What ncu's log says went wrong, as a sentence with its remedy."""
+    if "ERR_NVGPUCTRPERM" in log:
+        return f"this user may not read the GPU's counters: {permission_remedy()}"
+    if "Another profiler" in log or "another profiler" in log:
+        return "another profiler holds the GPU's counters: close it, then profile again"
+    found = re.search(r"==ERROR==\s*(.+)", log)
+    if found:
+        return f"ncu stopped: {found.group(1).strip().rstrip('.')}"
+    if "No kernels were profiled" in log:
+        return "ncu saw none of the planned kernels: the second run went another way than the first"
+    return None
+
+
+def _newest_first(places: Iterable[Path]) -> list[Path]:
+    return sorted(places, key=_numbers, reverse=True)
+
+
+def _numbers(path: Path) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", str(path))]
+
+
+def _is_profiling_admin() -> bool:
+    """Root has CAP_SYS_ADMIN, but not in a container; newer drivers ask for CAP_PERFMON."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
+    except OSError:
+        return hasattr(os, "geteuid") and os.geteuid() == 0
+    found = re.search(r"^CapEff:\s*([0-9a-f]+)", status, re.MULTILINE)
+    capabilities = int(found.group(1), 16) if found else 0
+    return bool(capabilities & (1 << 21 | 1 << 38))
+
+
+def _is_container() -> bool:
+    if any(Path(mark).exists() for mark in ("/.dockerenv", "/run/.containerenv")):
+        return True
+    if "KUBERNETES_SERVICE_HOST" in os.environ or "container" in os.environ:
+        return True
+    try:
+        groups = Path("/proc/1/cgroup").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return any(word in groups for word in ("docker", "kubepods", "containerd", "lxc"))
+
+
+def _is_wsl() -> bool:
+    try:
+        return "microsoft" in Path("/proc/version").read_text(encoding="utf-8").lower()
+    except OSError:
+        return False

@@ -1,0 +1,84 @@
+"""Makes the folder that a recording is written to, and keeps its `meta.json`."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from rooflint.model import ProfileError
+
+if TYPE_CHECKING:
+    from rooflint.runs.request import ProfileRequest
+
+TRACE = "trace.json.gz"
+META = "meta.json"
+COUNTERS = "counters.ncu-rep"
+
+
+def new_folder(request: ProfileRequest) -> Path:
+    """`.rooflint/recordings/<time>-<script>` in the project's root, made now.
+
+    Raises `ProfileError` where it cannot be written.
+    """
+    own = Path(request.root) / ".rooflint"
+    stem = f"{datetime.now():%Y%m%d-%H%M%S}-{_short_name(request.target)}"
+    try:
+        recordings = own / "recordings"
+        recordings.mkdir(parents=True, exist_ok=True)
+        ignore = own / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+        for number in range(1, 1000):
+            folder = recordings / (stem if number == 1 else f"{stem}-{number}")
+            try:
+                folder.mkdir()
+            except FileExistsError:
+                continue
+            return folder
+    except OSError as error:
+        raise ProfileError(
+            f"no recording can be written below {request.root}: {error.strerror or error};"
+            " choose a project folder that you may write to"
+        ) from error
+    raise ProfileError(f"{recordings} is full: remove what you no longer need")
+
+
+def read_meta(folder: Path) -> dict[str, Any]:
+    """What the recorder said of its run; empty if it was not able to say anything."""
+    try:
+        found: object = json.loads((folder / META).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def part(meta: dict[str, Any], name: str) -> dict[str, Any]:
+    """An object within `meta.json`; empty where there is none."""
+    found: object = meta.get(name)
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def write_meta(folder: Path, meta: dict[str, Any]) -> None:
+    part = folder / (META + ".part")
+    part.write_text(json.dumps(meta, indent=1) + "\n", encoding="utf-8")
+    part.replace(folder / META)
+
+
+def add_note(folder: Path, note: str) -> None:
+    meta = read_meta(folder)
+    meta["notes"] = [*meta.get("notes", ()), note]
+    write_meta(folder, meta)
+
+
+def remove(folder: Path) -> None:
+    """Take back a folder that nothing was recorded in."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _short_name(target: tuple[str, ...]) -> str:
+    name = target[1].rpartition(".")[2] if target[0] == "-m" else Path(target[0]).stem
+    return re.sub(r"[^\w.-]+", "_", name) or "script"

@@ -1,0 +1,97 @@
+"""The first run: the script under the recorder, for the timeline."""
+
+from __future__ import annotations
+
+import signal
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rooflint.model import ProfileError
+from rooflint.runs import recordings
+from rooflint.runs.launch import environment, recorder_command, write_settings
+from rooflint.runs.process import run_process
+from rooflint.runs.request import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from threading import Event
+
+    from rooflint.runs.request import ProfileRequest
+
+
+def record_timeline(
+    request: ProfileRequest,
+    folder: Path,
+    counters_too: bool,
+    tell: Callable[[Progress], None],
+    cancelled: Event,
+) -> None:
+    """Run the script once; `ProfileError` if nothing was recorded, and the folder is gone then."""
+    tell(Progress("timeline", _announcement(request, counters_too)))
+    settings = write_settings(folder, request, "timeline")
+    try:
+        code = run_process(
+            recorder_command(request, settings),
+            cwd=request.cwd,
+            environment=environment(request),
+            hear=None if request.forward_output else partial(_hear, tell),
+            cancelled=cancelled,
+        )
+    except BaseException:
+        recordings.remove(folder)
+        raise
+    settings.unlink(missing_ok=True)
+    meta = recordings.read_meta(folder)
+    if not (folder / recordings.TRACE).exists():
+        recordings.remove(folder)
+        raise ProfileError(_why_nothing(request, meta, code, cancelled.is_set()))
+    _complete_exit(folder, meta, code, cancelled.is_set())
+
+
+def _announcement(request: ProfileRequest, counters_too: bool) -> str:
+    name = " ".join(request.target[:2]) if request.target[0] == "-m" else request.target[0]
+    if counters_too:
+        return (
+            f"{name} runs twice: now for the timeline, and once more under ncu if it uses the GPU"
+            " (it can tell by ROOFLINT=1 in its environment)"
+        )
+    return f"{name} runs once, for the timeline (it can tell by ROOFLINT=1 in its environment)"
+
+
+def _hear(tell: Callable[[Progress], None], output: str) -> None:
+    tell(Progress("timeline", output=output))
+
+
+def _why_nothing(request: ProfileRequest, meta: dict[str, Any], code: int, cancelled: bool) -> str:
+    name = Path(request.target[0]).name if request.target[0] != "-m" else request.target[1]
+    if cancelled:
+        return f"{name} was stopped before anything was recorded: let it run a little longer"
+    error = recordings.part(meta, "exit").get("error")
+    if error:
+        return f"{name} failed before anything was recorded: {error}; mend it, then profile again"
+    notes = meta.get("notes") or ()
+    if notes:
+        return f"{name} was not recorded: {notes[0]}"
+    if code:
+        return f"{name} ended {_in_words(code)} before anything was recorded: run it alone first"
+    return f"{name} never imported torch: there is nothing to record"
+
+
+def _complete_exit(folder: Path, meta: dict[str, Any], code: int, cancelled: bool) -> None:
+    """The recorder cannot write down how it was killed."""
+    told = recordings.part(meta, "exit")
+    if told.get("code") is not None:
+        return
+    reason = "cancelled" if cancelled else (told.get("error") or _in_words(code))
+    meta["exit"] = {"code": code, "error": reason if code else None}
+    recordings.write_meta(folder, meta)
+
+
+def _in_words(code: int) -> str:
+    if code >= 0:
+        return f"with exit code {code}"
+    try:
+        return f"by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"by signal {-code}"
