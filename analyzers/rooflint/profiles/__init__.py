@@ -12,7 +12,10 @@ def read(path: str | Path) -> Recording:
 
     Raises `ProfileError`.
     """
+    from rooflint.profiles.counter_join import recording_of_launches
     from rooflint.profiles.folder import read_folder
+    from rooflint.profiles.ncu_csv import read_csv
+    from rooflint.profiles.ncu_report import read_report
     from rooflint.profiles.streams import sniff
     from rooflint.profiles.torch_trace import read_trace
 
@@ -22,6 +25,10 @@ def read(path: str | Path) -> Recording:
     match sniff(path):
         case "json":
             return read_trace(path)
+        case "ncu report":
+            return recording_of_launches(path, read_report(path))
+        case "text":
+            return recording_of_launches(path, read_csv(path))
         case "sqlite":
             raise ProfileError(
                 f"{path} is an Nsight Systems database, which names no source lines: "
@@ -29,8 +36,3 @@ def read(path: str | Path) -> Recording:
             )
         case "zip":
             raise ProfileError(f"{path} is a zip archive: unpack it and pass the trace in it.")
-        case _:
-            raise ProfileError(
-                f"{path} is neither a torch.profiler trace nor an ncu report or CSV: "
-                "record with `rooflint profile`."
-            )

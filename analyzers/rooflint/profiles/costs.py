@@ -30,6 +30,7 @@ class Costs:
     unattributed_us: float
     lines: tuple[LineCost, ...]
     kernels: tuple[KernelCost, ...]
+    lines_by_sequence: dict[int, tuple[str, int]]
     by_function: bool
     outside_us: float
     """Device time of work launched outside of the steps, which no line has."""
@@ -62,6 +63,7 @@ def count_costs(
         unattributed_us=lines.unattributed_ns / 1000,
         lines=lines.line_costs(),
         kernels=lines.kernel_costs(),
+        lines_by_sequence=attribution.lines_by_sequence,
         by_function=attribution.by_function,
         outside_us=lines.outside_ns / 1000,
         step_note=steps.note,

@@ -10,6 +10,8 @@ from typing import Any, cast
 
 from rooflint.model import Device, Peaks, ProfileError, Recording
 from rooflint.profiles.costs import count_costs
+from rooflint.profiles.counter_join import join_counters
+from rooflint.profiles.ncu_report import read_report
 from rooflint.profiles.torch_trace import load_timeline, recording_of
 
 FORMAT = 1
@@ -27,16 +29,27 @@ def read_folder(folder: Path) -> Recording:
     trace = _trace(folder)
     loops, function_names, hashes = _sources(meta)
     timeline = load_timeline(trace, own_paths=frozenset(hashes))
-    recording = recording_of(str(folder), timeline, count_costs(timeline, loops, function_names))
+    costs = count_costs(timeline, loops, function_names)
+    recording = recording_of(str(folder), timeline, costs)
     window = _object(meta.get("window"))
     notes = [str(note) for note in _list(meta.get("notes"))]
     error = _object(meta.get("exit")).get("error")
     if error:
         notes.append(f"The script ended with an error: {error}")
+    report = folder / "counters.ncu-rep"
+    if report.is_file():
+        try:
+            launches = read_report(report)
+        except ProfileError as error:
+            notes.append(str(error))
+        else:
+            recording = join_counters(
+                recording, launches, costs.lines_by_sequence, frozenset(hashes)
+            )
     return replace(
         recording,
         device=_device(meta, recording.device),
-        peaks=_host_peaks(meta) if recording.device.kind == "cpu" else None,
+        peaks=_host_peaks(meta) if recording.device.kind == "cpu" else recording.peaks,
         plain_step_us=_number(window.get("plain_step_us")),
         steps_seen=_whole(window.get("steps_seen")),
         first_step=_whole(window.get("first_step")),

@@ -46,6 +46,10 @@ class Attribution:
     """By place: host time of its marks, lines that they call left out."""
     leaf_works: list[int] = field(default_factory=list[int])
     """Rows of operators whose work no operator inside of them does (for runs without a GPU)."""
+    lines_by_sequence: dict[int, tuple[str, int]] = field(
+        default_factory=dict[int, tuple[str, int]]
+    )
+    """Path and line of the forward operator with each autograd sequence number."""
 
 
 def attribute(timeline: Timeline, window_ns: tuple[int, int]) -> Attribution:
@@ -119,7 +123,16 @@ class _Sweep:
             op_ns=renumber(self.op_ns),
             self_ns=renumber(self.self_ns),
             leaf_works=self.leaf_works,
+            lines_by_sequence=self._lines_by_sequence(),
         )
+
+    def _lines_by_sequence(self) -> dict[int, tuple[str, int]]:
+        """Numbers are counted by thread: one that two threads used for two lines is left out."""
+        found: defaultdict[int, set[tuple[str, int]]] = defaultdict(set)
+        for (_, sequence), place in self.forward.items():
+            if place in self.timeline.marks:
+                found[sequence].add(self.timeline.marks[place])
+        return {sequence: next(iter(lines)) for sequence, lines in found.items() if len(lines) == 1}
 
     def _rows_by_thread(self) -> list[array[int]]:
         host = self.timeline.host

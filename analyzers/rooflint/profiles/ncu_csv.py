@@ -1,0 +1,216 @@
+"""Reads the tables that `ncu --csv` prints: the raw page and the details page."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from rooflint.model import ProfileError
+from rooflint.profiles.counters import Dim3, Launch, is_wanted, to_base_unit
+from rooflint.profiles.streams import read_all
+
+Row = dict[str, str]
+
+
+def read_csv(path: Path) -> list[Launch]:
+    """All kernel launches of a CSV file."""
+    return parse_csv(read_all(path), str(path))
+
+
+def parse_csv(data: bytes, path: str) -> list[Launch]:
+    """Launches from a table, whatever the program and ncu printed around it."""
+    text = _decode(data)
+    header, cells = _table(text)
+    if not header:
+        raise ProfileError(_no_table(text, path))
+    rows = [dict(zip(header, row, strict=True)) for row in cells]
+    if "Metric Name" in header:
+        number = _reader(row["Metric Value"] for row in rows)
+        launches = list(_details(rows, number))
+    else:
+        number = _reader(cell for row in rows for name, cell in row.items() if is_wanted(name))
+        launches = list(_raw(rows, number))
+    if not launches:
+        raise ProfileError(
+            f"{path} has the heading of an ncu table but no kernel in it: "
+            "profile at least one launch."
+        )
+    return launches
+
+
+def _decode(data: bytes) -> str:
+    """UTF-8, or what a Windows shell makes of `>`: UTF-16 with its mark."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+
+
+def _table(text: str) -> tuple[list[str], list[list[str]]]:
+    """The heading and the rows of its width; what ncu and the program print is passed over."""
+    lines = iter(text.splitlines())
+    header: list[str] = []
+    separator = ","
+    for line in lines:
+        for separator in ",;\t":  # spreadsheets of some countries save with semicolons
+            cells = _split(line, separator)
+            if "Kernel Name" in cells and "ID" in cells:
+                header = cells
+                break
+        if header:
+            break
+    rows: list[list[str]] = []
+    pending = ""
+    for line in lines:
+        if not pending and line.startswith("=="):
+            continue
+        pending = f"{pending}\n{line}" if pending else line
+        if pending.startswith('"') and pending.count('"') % 2:
+            continue  # a text that goes on in the next line
+        cells = _split(pending, separator)
+        pending = ""
+        if len(cells) == len(header):
+            rows.append(cells)
+    return header, rows
+
+
+def _split(line: str, separator: str) -> list[str]:
+    for cells in csv.reader([line], delimiter=separator):
+        return cells
+    return []
+
+
+def _no_table(text: str, path: str) -> str:
+    if "ERR_NVGPUCTRPERM" in text:
+        return (
+            f"{path} has no counters: ncu was not permitted to read them (ERR_NVGPUCTRPERM); "
+            "see https://developer.nvidia.com/ERR_NVGPUCTRPERM for how an administrator permits it."
+        )
+    if "No kernels were profiled" in text:
+        return f"{path} has no kernels: ncu profiled none; check its filters and profile again."
+    return (
+        f"{path} is neither a torch.profiler trace nor an ncu report or table: "
+        "print one with `ncu --csv --page raw`."
+    )
+
+
+def _details(rows: Iterable[Row], number: Reader) -> Iterator[Launch]:
+    """One row a metric; a launch is what has one process and ID."""
+    launches: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        launches.setdefault((row.get("Process ID", ""), row["ID"]), []).append(row)
+    for own in launches.values():
+        metrics: dict[str, float] = {}
+        for row in own:
+            name = _metric(row.get("Section Name", ""), row["Metric Name"], row["Metric Unit"])
+            value = number(row["Metric Value"])
+            if name and value is not None and is_wanted(name):
+                metrics[name] = to_base_unit(value, row["Metric Unit"])
+        yield _launch(own[0], metrics, own[0])
+
+
+def _raw(rows: list[Row], number: Reader) -> Iterator[Launch]:
+    """One row a launch; the first row has the units."""
+    units: Row = {}
+    if rows and not rows[0]["ID"].strip():
+        units, rows = rows[0], rows[1:]
+    for row in rows:
+        metrics = {
+            name: to_base_unit(value, units.get(name, ""))
+            for name, cell in row.items()
+            if is_wanted(name) and (value := number(cell)) is not None
+        }
+        yield _launch(row, metrics, row)
+
+
+def _launch(row: Row, metrics: Mapping[str, float], attributes: Row) -> Launch:
+    capability = re.fullmatch(r"(\d+)\.(\d+)", row.get("CC", "").strip())
+    return Launch(
+        name=row["Kernel Name"],
+        grid=_dim3(row.get("Grid Size", "")),
+        block=_dim3(row.get("Block Size", "")),
+        metrics=metrics,
+        ranges=tuple(
+            mark
+            for column, cell in row.items()
+            if "Push/Pop_Range" in column
+            for mark in _MARK.findall(cell)
+        ),
+        device=attributes.get("device__attribute_display_name") or None,
+        compute_capability=(int(capability[1]), int(capability[2])) if capability else None,
+    )
+
+
+_MARK = re.compile(r"[^\s\":,;]+\.py:\d+")
+
+# What the details page calls the metrics of its sections; a percentage and a rate may share a name.
+_LABELS = {
+    ("Duration", ""): "gpu__time_duration.sum",
+    ("Compute (SM) Throughput", ""): "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+    ("Compute (SM) [%]", ""): "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+    ("SOL SM", ""): "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+    ("Memory Throughput", "%"): "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
+    ("Memory [%]", ""): "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
+    ("SOL Memory", ""): "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
+    ("DRAM Throughput", "%"): "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+    ("L2 Cache Throughput", "%"): "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+    ("L1/TEX Cache Throughput", "%"): "l1tex__throughput.avg.pct_of_peak_sustained_active",
+    ("Achieved Occupancy", ""): "sm__warps_active.avg.pct_of_peak_sustained_active",
+    ("Theoretical Occupancy", ""): "sm__maximum_warps_per_active_cycle_pct",
+    ("Registers Per Thread", ""): "launch__registers_per_thread",
+    ("Waves Per SM", ""): "launch__waves_per_multiprocessor",
+    ("Block Limit Registers", ""): "launch__occupancy_limit_registers",
+    ("Block Limit Shared Mem", ""): "launch__occupancy_limit_shared_mem",
+    ("Block Limit Warps", ""): "launch__occupancy_limit_warps",
+    ("Block Limit SM", ""): "launch__occupancy_limit_blocks",
+    ("Block Limit Barriers", ""): "launch__occupancy_limit_barriers",
+}
+
+
+def _metric(section: str, label: str, unit: str) -> str | None:
+    """The metric behind a row: its own name, or what the label of a section stands for."""
+    if "__" in label:
+        return label
+    return _LABELS.get((label, unit)) or _LABELS.get((label, ""))
+
+
+Reader = Callable[[str], float | None]
+_POINT = re.compile(r"-?\d{1,3}(?:,\d{3})*\.\d+|-?\d+\.\d+(?:[eE][-+]?\d+)?")
+_COMMA = re.compile(r"-?\d{1,3}(?:\.\d{3})*,(?!\d{3}$)\d+|-?\d{4,},\d+|-?0,\d+")
+
+
+def _reader(cells: Iterable[str]) -> Reader:
+    """Reads numbers as the locale that printed this file writes them.
+
+    `9,589` is nine thousand or nine: the numbers of a file are of one kind, so one that can only
+    be read one way decides.
+    """
+    comma = False
+    for cell in cells:
+        if _POINT.fullmatch(cell):
+            break
+        if _COMMA.fullmatch(cell):
+            comma = True
+            break
+
+    def number(cell: str) -> float | None:
+        text = cell.strip().replace("\u00a0", "").replace("\u202f", "")
+        text = text.replace(".", "").replace(",", ".") if comma else text.replace(",", "")
+        try:
+            value = float(text)
+        except ValueError:
+            return None
+        return value if math.isfinite(value) else None
+
+    return number
+
+
+def _dim3(text: str) -> Dim3 | None:
+    """`(64, 64, 1)`; some versions leave out the parentheses or the ones."""
+    numbers = [int(part) for part in re.findall(r"\d+", text)]
+    if not 1 <= len(numbers) <= 3:
+        return None
+    x, y, z = (*numbers, 1, 1)[:3]
+    return x, y, z
