@@ -1,0 +1,179 @@
+"""Which line a cost belongs to, on timelines small enough to derive by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from profiles.trace_maker import AUTOGRAD, MAIN, TraceMaker
+
+from rooflint.model import LineCost, Recording
+from rooflint.profiles import read
+
+
+def read_made(trace: TraceMaker, folder: Path) -> tuple[Recording, dict[int, LineCost]]:
+    recording = read(trace.write(folder))
+    return recording, {line.line: line for line in recording.lines}
+
+
+def test_a_kernel_belongs_to_the_innermost_mark(tmp_path: Path) -> None:
+    trace = TraceMaker().mark(1, 0, 50).mark(7, 10, 20).launch(12, 15, 19, 1)
+    trace.launch(30, 33, 40, 2)
+    _, lines = read_made(trace, tmp_path)
+    assert lines[7].forward_us == pytest.approx(4)
+    assert lines[1].forward_us == pytest.approx(7)
+    assert lines[1].launch_count == lines[7].launch_count == 1
+
+
+def test_host_time_of_a_line_leaves_out_the_lines_it_calls(tmp_path: Path) -> None:
+    trace = TraceMaker().mark(1, 0, 50).mark(7, 10, 20).mark(8, 20, 26).launch(22, 24, 25, 1)
+    _, lines = read_made(trace, tmp_path)
+    assert lines[1].cpu_us == pytest.approx(50 - 10 - 6)
+    assert lines[7].cpu_us == pytest.approx(10)
+
+
+def test_backward_goes_to_the_forward_line_of_its_sequence_number(tmp_path: Path) -> None:
+    """Two forward operators share number 5: the later one made the node."""
+    trace = TraceMaker().mark(1, 0, 10).op("aten::empty", 1, 2, sequence=5)
+    trace.mark(2, 10, 20).op("aten::mul", 11, 15, sequence=5).launch(12, 14, 18, 1)
+    trace.mark(3, 20, 60)  # loss.backward()
+    trace.node("MulBackward0", 5, 30, 40).op("aten::mul", 31, 38, AUTOGRAD)
+    trace.launch(32, 35, 45, 2, AUTOGRAD)
+    recording, lines = read_made(trace, tmp_path)
+    assert lines[2].forward_us == pytest.approx(4)
+    assert lines[2].backward_us == pytest.approx(10)
+    assert lines[1].device_us == lines[3].device_us == 0
+    assert recording.unattributed_us == 0
+    assert [(kernel.line, kernel.backward) for kernel in recording.kernels] == [
+        (2, True),
+        (2, False),
+    ]
+
+
+def test_backward_on_the_forward_thread_is_not_the_backward_call_s(tmp_path: Path) -> None:
+    trace = TraceMaker().mark(2, 0, 10).op("aten::mul", 1, 5, sequence=5)
+    trace.mark(3, 20, 60).op("MulBackward0", 30, 40, sequence=5, forward_thread=1)
+    trace.launch(32, 35, 45, 1)
+    _, lines = read_made(trace, tmp_path)
+    assert lines[2].backward_us == pytest.approx(10)
+    assert lines[3].device_us == 0
+
+
+def test_adding_a_gradient_belongs_to_the_node_before(tmp_path: Path) -> None:
+    trace = TraceMaker().mark(2, 0, 10).op("aten::mul", 1, 5, sequence=5)
+    trace.node("MulBackward0", 5, 30, 40)
+    name = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
+    trace.op(name, 41, 50, AUTOGRAD).launch(42, 45, 48, 1, AUTOGRAD)
+    _, lines = read_made(trace, tmp_path)
+    assert lines[2].backward_us == pytest.approx(3)
+
+
+def test_a_backward_whose_forward_is_not_in_the_trace_is_unattributed(tmp_path: Path) -> None:
+    trace = TraceMaker().mark(2, 0, 10).op("aten::mul", 1, 5, sequence=5)
+    trace.node("MulBackward0", 99, 30, 40).launch(32, 35, 45, 1, AUTOGRAD)
+    recording, lines = read_made(trace, tmp_path)
+    assert recording.unattributed_us == pytest.approx(10)
+    assert sum(line.device_us for line in lines.values()) == 0
+
+
+def test_a_double_backward_is_followed_to_the_forward_line(tmp_path: Path) -> None:
+    """The node's own operators have numbers of the autograd thread; nodes made of them name
+    that thread as theirs (number 2)."""
+    trace = TraceMaker().mark(2, 0, 10).op("aten::mul", 1, 5, sequence=5)
+    trace.node("MulBackward0", 5, 30, 40)
+    trace.op("aten::mul", 31, 38, AUTOGRAD, sequence=70)
+    trace.op("MulBackward0", 50, 60, AUTOGRAD, sequence=70, forward_thread=2)
+    trace.launch(52, 55, 59, 1, AUTOGRAD)
+    _, lines = read_made(trace, tmp_path)
+    assert lines[2].backward_us == pytest.approx(4)
+
+
+def test_a_line_that_runs_inside_of_a_backward_has_its_own_cost(tmp_path: Path) -> None:
+    """A custom function's backward, or a checkpoint that computes the forward again."""
+    trace = TraceMaker().mark(2, 0, 10).op("aten::mul", 1, 5, sequence=5)
+    trace.node("CheckpointBackward", 5, 30, 60)
+    trace.mark(9, 40, 50, AUTOGRAD).launch(42, 45, 48, 1, AUTOGRAD)
+    _, lines = read_made(trace, tmp_path)
+    assert lines[9].forward_us == pytest.approx(3)
+    assert lines[2].backward_us == 0
+
+
+def test_threads_that_count_alike_are_told_apart_by_torch_s_arrows(tmp_path: Path) -> None:
+    """Both forward threads used number 5; the arrow says which one thread number 1 is."""
+    trace = TraceMaker().mark(2, 0, 10).op("aten::mul", 1, 5, sequence=5)
+    trace.mark(8, 0, 10, thread=300).op("aten::mul", 1, 5, thread=300, sequence=5)
+    for phase, thread, ts in (("s", 300, 1), ("f", AUTOGRAD, 30)):
+        trace.events.append(
+            {"ph": phase, "id": 1, "pid": MAIN, "tid": thread, "ts": ts, "cat": "fwdbwd"}
+        )
+    trace.node("MulBackward0", 5, 30, 40).launch(32, 35, 45, 1, AUTOGRAD)
+    _, lines = read_made(trace, tmp_path)
+    assert lines[8].backward_us == pytest.approx(10)
+    assert lines[2].backward_us == 0
+
+
+def test_all_kernels_of_a_graph_replay_belong_to_the_line_that_replays(tmp_path: Path) -> None:
+    trace = TraceMaker().mark(4, 0, 10).call("cudaGraphLaunch", 1, 5, 77)
+    trace.kernel(6, 8, 77).kernel(8, 12, 77).kernel(12, 13, 77)
+    recording, lines = read_made(trace, tmp_path)
+    assert lines[4].forward_us == pytest.approx(7)
+    assert lines[4].launch_count == recording.kernel_count == 3
+
+
+def test_a_kernel_without_its_call_is_found_through_its_operator(tmp_path: Path) -> None:
+    trace = TraceMaker().mark(4, 0, 10).op("aten::mul", 1, 5, **{"External id": 12})
+    trace.kernel(6, 8, 77, **{"External id": 12}).kernel(9, 10, 78)
+    recording, lines = read_made(trace, tmp_path)
+    assert lines[4].forward_us == pytest.approx(2)
+    assert recording.unattributed_us == pytest.approx(1)
+
+
+def test_costs_are_those_of_the_profiler_s_steps(tmp_path: Path) -> None:
+    """Kernels launched before step 3 and after step 4 count for the run, not for the line."""
+    trace = TraceMaker()
+    for number, (start, end) in {3: (100, 200), 4: (200, 300)}.items():
+        trace.host("user_annotation", f"ProfilerStep#{number}", start, end, MAIN)
+    for correlation, start in enumerate((50, 110, 210, 310)):
+        trace.mark(4, start, start + 20).launch(start + 1, start + 5, start + 15, correlation)
+    recording, lines = read_made(trace, tmp_path)
+    assert recording.kernel_count == 4
+    assert recording.gpu_busy_us == pytest.approx(40)
+    assert len(recording.steps) == 2
+    assert recording.step_us == pytest.approx(100)
+    assert lines[4].forward_us == pytest.approx(20)
+    assert any("0.02 ms of GPU work were launched outside" in note for note in recording.notes)
+
+
+def test_optimizer_calls_count_steps_where_nothing_else_does(tmp_path: Path) -> None:
+    trace = TraceMaker().mark(4, 0, 5).launch(1, 2, 4, 1)
+    for start in (90, 190, 290):
+        trace.host("user_annotation", "Optimizer.step#SGD.step", start, start + 10, MAIN)
+    recording, lines = read_made(trace, tmp_path)
+    assert len(recording.steps) == 3
+    assert recording.step_us == pytest.approx(100)
+    assert lines[4].forward_us == pytest.approx(2)
+    assert any("calls of the optimizer" in note for note in recording.notes)
+
+
+def test_a_trace_with_python_functions_alone_says_function_level(tmp_path: Path) -> None:
+    trace = TraceMaker().host("python_function", "train.py(12): main", 0, 100, MAIN)
+    trace.host("python_function", "torch/nn/modules/module.py(1700): _call_impl", 1, 90, MAIN)
+    trace.launch(10, 15, 30, 1)
+    recording, lines = read_made(trace, tmp_path)
+    assert lines[12].forward_us == pytest.approx(15)
+    assert lines[12].function == "main"
+    assert any(note.startswith("Function level:") for note in recording.notes)
+
+
+def test_a_run_without_gpu_has_the_cpu_s_time_in_operators(tmp_path: Path) -> None:
+    """Line 2: an operator of 10, in it one of 4 that is not counted twice. Its backward: 20."""
+    trace = TraceMaker().mark(2, 0, 30).op("aten::linear", 5, 15, sequence=5)
+    trace.op("aten::addmm", 6, 10, sequence=5)
+    trace.mark(3, 40, 70).op("AddmmBackward0", 45, 65, sequence=5, forward_thread=1)
+    recording, lines = read_made(trace, tmp_path)
+    assert recording.device.kind == "cpu"
+    assert recording.gpu_busy_us is recording.gpu_span_us is None
+    assert lines[2].forward_us == pytest.approx(10)
+    assert lines[2].backward_us == pytest.approx(20)
+    assert lines[3].device_us == 0
+    assert lines[2].cpu_us == pytest.approx(30)
