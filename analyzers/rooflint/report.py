@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from rooflint.model import (
@@ -18,6 +19,7 @@ from rooflint.model import (
 from rooflint.units import show_share, show_us
 from rooflint.verdicts import judge_line, judge_step
 from rooflint.verdicts.gains import find_gains
+from rooflint.verdicts.roofline import peaks_of
 
 WARNING_RATIO = 0.05
 """From this share of the window on, GPU idle time behind a wait is a warning."""
@@ -27,7 +29,11 @@ INFORMATION_RATIO = 0.01
 
 
 def make_report(recording: Recording, findings: Iterable[Finding] = ()) -> Report:
-    """Every line that has a finding or a cost, the costliest first."""
+    """Every line that has a finding or a cost, the costliest first.
+
+    The report's recording has the peaks that its verdicts are based on.
+    """
+    recording = replace(recording, peaks=peaks_of(recording))
     costs = {(_place(cost.path), cost.line): cost for cost in recording.lines}
     kernels = _by_line(recording.kernels)
     found: dict[tuple[str, int], list[Finding]] = {}

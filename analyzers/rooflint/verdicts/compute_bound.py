@@ -6,7 +6,7 @@ from rooflint.model import KernelCost, Recording, Verdict
 from rooflint.units import show_share
 from rooflint.verdicts.rates import BUSY_RATIO, DONE_RATIO, Rates, show_compute
 from rooflint.verdicts.roofline import Work, is_fp32_product, kernel_work, peak_of, show_pipe
-from rooflint.verdicts.symptoms import symptoms
+from rooflint.verdicts.symptoms import waste
 
 ESTIMATED_BUSY_RATIO = 0.45
 """Without counters, FLOPs at this share of peak mean a busy pipe: FP32 products measured on an
@@ -28,7 +28,7 @@ def judge(kernel: KernelCost, recording: Recording) -> Verdict | None:
     parts = [_show_rate(kernel, work), f"the SMs are {show_share(rates.sm_ratio)} busy"]
     if rates.memory_ratio is None:
         parts.append("the report has no memory throughput to set beside it")
-    parts += symptoms(kernel)
+    parts += waste(kernel)
     return _verdict(kernel, work, parts)
 
 

@@ -14,7 +14,8 @@ from rooflint.verdicts.symptoms import (
     COALESCE_ADVICE,
     LOW_OCCUPANCY_RATIO,
     is_uncoalesced,
-    symptoms,
+    waiting,
+    waste,
 )
 
 
@@ -24,7 +25,7 @@ def judge(kernel: KernelCost, recording: Recording) -> Verdict | None:
     small_grid = judge_small_grid(kernel, recording)
     if small_grid or rates is None:
         return small_grid
-    if max(rates.sm_ratio, rates.memory_ratio or 0.0) >= BUSY_RATIO:
+    if rates.memory_ratio is None or max(rates.sm_ratio, rates.memory_ratio) >= BUSY_RATIO:
         return None
     return _verdict(kernel, recording, [_show_rates(rates)], _advise(kernel))
 
@@ -64,7 +65,7 @@ def _verdict(kernel: KernelCost, recording: Recording, parts: list[str], advice:
         advice = f"{advice}; {TF32_ADVICE}"
     return Verdict(
         "latency-bound",
-        "; ".join([*parts, *symptoms(kernel)]),
+        "; ".join([*parts, *waste(kernel), *waiting(kernel)]),
         advice,
         provenance="ncu" if kernel.counters else "estimated",
         roof_ratio=work.roof_ratio if work else None,
@@ -82,7 +83,7 @@ def _show_fp32(kernel: KernelCost, work: Work | None) -> str | None:
 
 def _show_rates(rates: Rates) -> str:
     if rates.memory_ratio is None:
-        return f"the SMs are {show_share(rates.sm_ratio)} busy; memory was not measured"
+        return f"the SMs are {show_share(rates.sm_ratio)} busy"
     return (
         f"neither the SMs ({show_share(rates.sm_ratio)}) nor {rates.level or 'memory'} "
         f"({show_share(rates.memory_ratio)}) are busy"

@@ -7,7 +7,7 @@ from rooflint.units import show_share
 from rooflint.verdicts.compute_bound import TF32_ADVICE, tensor_core_gain_us
 from rooflint.verdicts.rates import BUSY_RATIO, DONE_RATIO, Rates, show_bandwidth, show_compute
 from rooflint.verdicts.roofline import Work, is_fp32_product, kernel_work, peak_of, show_pipe
-from rooflint.verdicts.symptoms import COALESCE_ADVICE, is_uncoalesced, symptoms
+from rooflint.verdicts.symptoms import COALESCE_ADVICE, is_uncoalesced, waste
 
 IN_CACHE_RATIO = 1.05
 """More than DRAM can deliver: what the shapes say did not come from there."""
@@ -32,7 +32,7 @@ def judge(kernel: KernelCost, recording: Recording) -> Verdict | None:
     fp32 = work and is_fp32_product(kernel, work) and peak_of("tensor tf32", work.peaks)
     if fp32 and work and work.main_pipe:
         parts.insert(0, f"{show_pipe(work.main_pipe)} product at {show_compute(work)}")
-    parts += symptoms(kernel)
+    parts += waste(kernel)
     return Verdict(
         "memory-bound",
         "; ".join(parts),
@@ -50,7 +50,7 @@ def _bound_by_dram(
     done = max(ratio, roof_ratio or 0.0) >= DONE_RATIO
     rate = show_bandwidth(work) if work else None
     text = rate or f"{show_share(ratio)} of DRAM throughput"
-    parts = [f"done: {text}" if done else text, *symptoms(kernel)]
+    parts = [f"done: {text}" if done else text, *waste(kernel)]
     return Verdict(
         "memory-bound",
         "; ".join(parts),

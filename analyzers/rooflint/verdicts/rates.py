@@ -38,8 +38,10 @@ class Rates:
             dram_ratio = work.memory_ratio if work else None
         levels = _levels(counters, dram_ratio)
         memory_ratio = counters.memory_ratio
-        if memory_ratio is None:
-            memory_ratio = max(levels.values(), default=None)
+        known = max(levels.values(), default=0.0)
+        if memory_ratio is None and (len(levels) == 3 or known >= BUSY_RATIO):
+            # One idle level says nothing of the others; one busy level is enough.
+            memory_ratio = known
         level = _binding(levels, memory_ratio) if memory_ratio is not None else None
         return cls(counters.sm_ratio, memory_ratio, dram_ratio, level)
 

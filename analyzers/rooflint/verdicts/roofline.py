@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rooflint.model import KernelCost, LineCost, Peaks, Provenance, Recording
 from rooflint.verdicts.gpus import find_peaks
@@ -100,9 +100,12 @@ def line_work(cost: LineCost, recording: Recording) -> Work | None:
 
 def peaks_for(kernel: KernelCost, recording: Recording) -> Peaks | None:
     """The roof as the kernel's own report states it, else the device's."""
-    if kernel.counters and kernel.counters.peaks:
-        return kernel.counters.peaks
-    return peaks_of(recording)
+    table = peaks_of(recording)
+    own = kernel.counters.peaks if kernel.counters else None
+    if own is None or table is None:
+        return own or table
+    # A report states the peaks of the pipes that were measured, at its clocks.
+    return replace(own, flop_per_s={**table.flop_per_s, **own.flop_per_s})
 
 
 def peaks_of(recording: Recording) -> Peaks | None:

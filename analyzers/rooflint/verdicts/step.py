@@ -62,8 +62,8 @@ def gpu_busy_ratio(recording: Recording) -> float | None:
     if busy_us is None or recording.device.kind == "cpu":
         return None
     span_us = window_us(recording)
-    if span_us <= 0:
-        return None
+    if span_us <= 0 or (not recording.steps and recording.counters_ratio and busy_us >= span_us):
+        return None  # Kernels measured one by one have no time between them.
     return min(1.0, busy_us / (_device_count(busy_us, span_us) * span_us))
 
 

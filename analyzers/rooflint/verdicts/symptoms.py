@@ -1,4 +1,4 @@
-"""What else the counters say of a kernel, in a few words each, the weightiest first."""
+"""What else the counters say of a kernel, in a few words each."""
 
 from __future__ import annotations
 
@@ -10,60 +10,91 @@ from rooflint.units import show_bytes, show_number, show_share
 IDEAL_SECTORS = 16
 """A warp that reads 16 bytes a thread, the widest access, touches 16 sectors of 32 bytes."""
 
+EXCESS = 1.25
+"""Sectors above the ideal by this factor are worth a word; a little more is rounding at edges."""
+
 LOW_OCCUPANCY_RATIO = 0.25
-SPREAD = 2.0
+
+STALL_RATIO = 0.3
+"""A reason for less of the waiting than this is one among many."""
+
+TRAFFIC = 2.0
 """DRAM traffic above this multiple of what the shapes say is worth a word."""
 
 PADDING = 1.1
 """Executed above model FLOPs by this factor is worth a word."""
-
 
 COALESCE_ADVICE = (
     "let neighbouring threads touch neighbouring addresses: .contiguous() once, or a fused op"
 )
 
 
-def symptoms(kernel: KernelCost) -> tuple[str, ...]:
-    """Sentences without their full stop; empty without counters."""
+def waste(kernel: KernelCost) -> Iterator[str]:
+    """Work that the result did not need: sectors, spills, traffic, padding."""
     counters = kernel.counters
-    return () if counters is None else tuple(_symptoms(kernel, counters))
-
-
-def _symptoms(kernel: KernelCost, counters: Counters) -> Iterator[str]:
-    if is_uncoalesced(counters):
-        for sectors, access in (
-            (counters.sectors_per_load, "load"),
-            (counters.sectors_per_store, "store"),
-        ):
-            if sectors is not None and sectors > IDEAL_SECTORS:
-                yield (
-                    f"uncoalesced: {show_number(sectors)} sectors a {access}, where 4 (for 4-byte "
-                    f"words) to {IDEAL_SECTORS} would do"
-                )
+    if counters is None:
+        return
+    for sectors, access in (
+        (counters.sectors_per_load, "load"),
+        (counters.sectors_per_store, "store"),
+    ):
+        if _is_excess(sectors):
+            yield (
+                f"uncoalesced: {show_number(sectors or 0.0)} sectors a {access}, where 4 (for "
+                f"4-byte words) to {IDEAL_SECTORS} would do"
+            )
     if counters.spill_bytes:
         yield f"registers spill {show_bytes(counters.spill_bytes)} to memory"
     traffic = extra_traffic(kernel)
-    if traffic is not None and traffic > SPREAD and counters.dram_bytes is not None:
+    if traffic is not None and traffic > TRAFFIC and counters.dram_bytes is not None:
         yield (
             f"moves {show_bytes(counters.dram_bytes)}, {show_number(traffic)} times what its "
             "shapes say"
         )
     padding = padding_of(kernel)
     if padding is not None and padding > PADDING:
-        yield f"executes {show_number(padding)} times the FLOPs of its shapes: sizes are padded"
+        yield (
+            f"executes {show_number(padding)} times the FLOPs of its shapes: pad sizes to "
+            "multiples of 64"
+        )
+
+
+def waiting(kernel: KernelCost) -> Iterator[str]:
+    """Why warps of a kernel that keeps nothing busy wait."""
+    counters = kernel.counters
+    if counters is None:
+        return
     if counters.occupancy_ratio is not None and counters.occupancy_ratio < LOW_OCCUPANCY_RATIO:
         limiter = counters.occupancy_limiter
         limited = f", limited by {limiter}" if limiter else ""
         yield f"occupancy {show_share(counters.occupancy_ratio)}{limited}"
-    if counters.stalls:
-        reason, share = counters.stalls[0]
-        yield f"warps wait for {reason} ({show_share(share)})"
+    # A warp that is "not selected" waits for nothing but its turn.
+    stalls = [(reason, share) for reason, share in counters.stalls if "selected" not in reason]
+    if stalls and stalls[0][1] >= STALL_RATIO:
+        reason, share = stalls[0]
+        yield f"warps wait for {_STALLS.get(reason, reason)} ({show_share(share)})"
+
+
+_STALLS = {
+    "long scoreboard": "global memory (long scoreboard)",
+    "short scoreboard": "shared memory (short scoreboard)",
+    "mio throttle": "the shared memory queue (MIO throttle)",
+    "lg throttle": "the global memory queue (LG throttle)",
+    "math pipe throttle": "an arithmetic pipe (math pipe throttle)",
+    "barrier": "each other at a barrier",
+    "no instruction": "instructions to be fetched (no instruction)",
+}
+"""Nsight Compute's names for what warps wait for, in words:
+https://docs.nvidia.com/nsight-compute/ProfilingGuide/#statistical-sampler"""
+
+
+def _is_excess(sectors: float | None) -> bool:
+    return sectors is not None and sectors > EXCESS * IDEAL_SECTORS
 
 
 def is_uncoalesced(counters: Counters) -> bool:
     """Whether warps touch more memory sectors an access than any aligned access needs."""
-    sectors = (counters.sectors_per_load or 0.0, counters.sectors_per_store or 0.0)
-    return max(sectors) > IDEAL_SECTORS
+    return _is_excess(counters.sectors_per_load) or _is_excess(counters.sectors_per_store)
 
 
 def extra_traffic(kernel: KernelCost) -> float | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from rooflint.model import KernelCost, Recording, Verdict
 from rooflint.units import show_byte_rate, show_share
+from rooflint.verdicts.rates import Rates
 from rooflint.verdicts.roofline import kernel_work, peaks_for
+from rooflint.verdicts.symptoms import waste
 
 
 def judge(kernel: KernelCost, recording: Recording) -> Verdict:
@@ -20,10 +22,21 @@ def judge(kernel: KernelCost, recording: Recording) -> Verdict:
     )
 
 
+def _what_is_missing(kernel: KernelCost, recording: Recording) -> str:
+    rates = Rates.of(kernel, recording)
+    if rates is None:
+        return "the report has no throughputs of it"
+    parts = [f"the SMs are {show_share(rates.sm_ratio)} busy"]
+    if rates.dram_ratio is not None:
+        parts[0] += f" and DRAM {show_share(rates.dram_ratio)}"
+    parts.append("the memory throughput is not in the report")
+    return "; ".join([*parts, *waste(kernel)])
+
+
 def _why(kernel: KernelCost, recording: Recording) -> tuple[str, str]:
     counters = "measure it with Nsight Compute (`rooflint doctor` says how)"
     if kernel.counters is not None:
-        return "the report has no throughputs of it", "add `--set basic` to ncu's options"
+        return _what_is_missing(kernel, recording), "add `--set basic` to ncu's options"
     if peaks_for(kernel, recording) is None:
         device = recording.device.name
         return f"the peak rates of {device} are not known", counters
