@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,7 +40,7 @@ class _Page:
     def lines(self) -> Iterator[str]:
         recording = self.report.recording
         yield self._bold(clip(_header(recording), WIDTH))
-        yield self._step()
+        yield from self._step()
         if self._on_cpu:
             yield from _what_a_gpu_adds(recording)
         yield ""
@@ -52,12 +53,11 @@ class _Page:
         yield from self._notes()
         yield from self._gains()
 
-    def _step(self) -> str:
+    def _step(self) -> Iterator[str]:
         step = self.report.step
-        shown = show_step(self.report.recording)
-        if step.limiter == "unknown" or step.limiter in step.reason:
-            return f"{shown} · {step.reason}"
-        return f"{shown} · {step.reason}: {self._limiter(step)}"
+        yield show_step(self.report.recording)
+        name = "" if step.limiter == "unknown" else f"{self._limiter(step)}: "
+        yield name + step.reason
 
     # --- the lines ---------------------------------------------------------------------
 
@@ -175,7 +175,8 @@ class _Page:
             notes.insert(0, f"unattributed: {share} of GPU time has no line")
         if notes:
             yield ""
-            yield from (clip(f" note: {note}", 2 * WIDTH) for note in notes)
+            for note in notes:
+                yield from _wrap(f" note: {note}", 7)
 
     def _gains(self) -> Iterator[str]:
         report, recording = self.report, self.report.recording
@@ -193,7 +194,7 @@ class _Page:
             saves = show_us(gain.saves_us / recording.step_count)
             a_step = " a step" if recording.steps else ""
             share = show_share(gain.saves_us / whole_us) if whole_us else DASH
-            yield f" {number}. {gain.title}: up to {saves}{a_step} ({share})"
+            yield from _wrap(f" {number}. {gain.title}: up to {saves}{a_step} ({share})", 4)
         if report.step.limiter == "overhead-bound" and len(report.gains) > 1 and not self._on_cpu:
             yield self._dim(
                 "    While the GPU waits for launches, faster kernels alone change little: "
@@ -325,6 +326,16 @@ def _row(place: str, *cells: str) -> str:
     row = left(clip(place, 66 - 10 * len(numbers)), 67 - 10 * len(numbers))
     row += right(time, 16) + "".join(numbers) + right(share, 8)
     return f"{row}  {verdict}".rstrip()
+
+
+def _wrap(text: str, indent: int) -> list[str]:
+    return textwrap.wrap(
+        clip(text, 4 * WIDTH),
+        WIDTH,
+        subsequent_indent=" " * indent,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
 
 
 def _short(verdict: Verdict, cells: int) -> str:

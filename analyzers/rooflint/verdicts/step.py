@@ -42,8 +42,10 @@ def judge_busy(recording: Recording, by_limiter: Iterable[tuple[Limiter, float]]
     if sum(share for _, share in known) < 0.5:
         return Verdict("unknown", "what limits most of the kernels is not known")
     limiter, share = known[0]
-    busy = "" if gpu_busy_ratio(recording) is None else "the GPU is busy, and "
-    return Verdict(limiter, f"{busy}{show_share(share)} of its time is {limiter}")
+    busy = "" if gpu_busy_ratio(recording) is None else "the GPU is busy; "
+    return Verdict(
+        limiter, f"{busy}kernels that take {show_share(share)} of its time are {limiter}"
+    )
 
 
 def weigh(by_limiter: Iterable[tuple[Limiter, float]]) -> list[tuple[Limiter, float]]:
@@ -94,7 +96,10 @@ def show_step(recording: Recording) -> str:
     parts: list[str] = []
     if recording.steps or recording.gpu_busy_us is not None:
         step_us = window_us(recording) / steps
-        parts.append(f"{'step' if recording.steps else 'window'} {show_us(step_us)}")
+        step = f"{'step' if recording.steps else 'window'} {show_us(step_us)}"
+        if recording.window_us > 1.1 * step_us * steps and recording.steps:
+            step += f" ({show_us(recording.window_us / steps)} while recorded)"
+        parts.append(step)
     busy_ratio = gpu_busy_ratio(recording)
     if recording.gpu_busy_us is not None and busy_ratio is not None:
         parts.append(
