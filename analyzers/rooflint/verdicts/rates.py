@@ -55,15 +55,16 @@ def _levels(counters: Counters, dram_ratio: float | None) -> dict[str, float]:
     return {level: ratio for level, ratio in levels.items() if ratio is not None}
 
 
-def _binding(levels: dict[str, float], memory_ratio: float) -> str | None:
+def _binding(levels: dict[str, float], memory_ratio: float) -> str:
     """The level whose throughput is the memory throughput.
 
     Not simply the largest: L1's share is of the cycles in which it was active, and each level
-    counts in its own way. Where no level was measured, memory alone is known to bind.
+    counts in its own way. Where the binding level was not measured, memory alone is known.
     """
-    if not levels:
+    nearest = min(levels, key=lambda level: abs(levels[level] - memory_ratio), default="memory")
+    if len(levels) < 3 and abs(levels.get(nearest, 0.0) - memory_ratio) > 0.1:
         return "memory"
-    return min(levels, key=lambda level: abs(levels[level] - memory_ratio))
+    return nearest
 
 
 def show_compute(work: Work) -> str:
