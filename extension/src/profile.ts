@@ -82,13 +82,13 @@ export class Profiler {
     try {
       const uri = file ?? window.activeTextEditor?.document.uri;
       if (!workspace.isTrusted) {
-        await this.#askForTrust();
+        void this.#askForTrust();
         return;
       }
       if (this.#run) {
         throw new Refusal(`${this.#run.fileName} is being profiled: wait until it is done, or cancel it.`);
       }
-      await this.#profile(server, await savedPythonFile(uri));
+      await this.#profile(server, uri);
     } catch (error) {
       if (error instanceof Refusal) {
         void window.showWarningMessage(error.message);
@@ -96,18 +96,18 @@ export class Profiler {
       }
       const message = error instanceof Error ? error.message : String(error);
       this.#output.appendLine(`\n${message}`);
-      if ((await window.showErrorMessage(message, "Show Output")) === "Show Output") {
-        this.#output.show(true);
-      }
+      void this.#offerOutput(window.showErrorMessage(message, "Show Output"));
     }
   }
 
-  async #profile(server: Server, uri: Uri): Promise<void> {
-    const run = new Run(path.basename(uri.fsPath));
+  async #profile(server: Server, file: Uri | undefined): Promise<void> {
+    const run = new Run(file ? path.basename(file.fsPath) : "The file");
     this.#run = run;
-    this.#status.profiling(run.fileName);
+    let uri: Uri;
     let result: ProfileResult | null;
     try {
+      uri = await savedPythonFile(file);
+      this.#status.profiling(run.fileName);
       const client = await server.running();
       if (!client) {
         throw new Refusal("rooflint's server is not running, so nothing was profiled: see its log for why.");
@@ -127,7 +127,8 @@ export class Profiler {
     }
     this.#status.profiled(uri, result.summary);
     this.#output.appendLine(`\n${result.summary}\nRecorded in ${result.recording}`);
-    void this.#tell(run.cancelled ? `Cancelled; of what was recorded: ${result.summary}` : result.summary);
+    const sentence = run.cancelled ? `Cancelled; of what was recorded: ${result.summary}` : result.summary;
+    void this.#offerOutput(window.showInformationMessage(sentence, "Show Problems", "Show Output"));
   }
 
   /** Which interpreter, where, and with what: all decided here, so that the server only runs it. */
@@ -155,12 +156,14 @@ export class Profiler {
     };
   }
 
-  async #tell(summary: string): Promise<void> {
-    const choice = await window.showInformationMessage(summary, "Show Problems", "Show Output");
-    if (choice === "Show Problems") {
-      await commands.executeCommand("workbench.actions.view.problems");
-    } else if (choice === "Show Output") {
-      this.#output.show(true);
+  async #offerOutput(choice: Thenable<string | undefined>): Promise<void> {
+    switch (await choice) {
+      case "Show Output":
+        this.#output.show(true);
+        break;
+      case "Show Problems":
+        await commands.executeCommand("workbench.actions.view.problems");
+        break;
     }
   }
 

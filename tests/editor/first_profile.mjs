@@ -3,9 +3,8 @@
 import assert from "node:assert/strict";
 import { cpSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { claim, ROOT, scenario, until } from "./harness.mjs";
+import { claim, PYTHON, ROOT, scenario, until } from "./harness.mjs";
 
-const python = process.env.ROOFLINT_TEST_PYTHON ?? join(ROOT, ".venv", "bin", "python");
 let file;
 
 function prepare(base) {
@@ -15,7 +14,7 @@ function prepare(base) {
   return join(base, "project");
 }
 
-await scenario("first_profile", { prepare, settings: { "python.defaultInterpreterPath": python } }, async (editor) => {
+await scenario("first_profile", { prepare, settings: { "python.defaultInterpreterPath": PYTHON } }, async (editor) => {
   const { page } = editor;
   const source = readFileSync(file, "utf8").split("\n");
   const read = source.findIndex((line) => line.includes("total += loss.item()")) + 1;

