@@ -37,7 +37,7 @@ async def open_progress(
 
 def close_progress(server: LanguageServer, token: lsp.ProgressToken | None, message: str) -> None:
     if token is not None:
-        server.progress(lsp.ProgressParams(token, lsp.WorkDoneProgressEnd(message)))
+        server.progress(lsp.ProgressParams(token, lsp.WorkDoneProgressEnd(message=message)))
 
 
 class Listener:
