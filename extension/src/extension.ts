@@ -24,7 +24,7 @@ export function activate(context: ExtensionContext): void {
     commands.registerCommand("rooflint.showLog", () => server.showLog()),
     commands.registerCommand("rooflint.clearResults", async () => {
       const client = await server.running();
-      await client?.sendRequest(ExecuteCommandRequest.type, { command: "rooflint.server.clearResults", arguments: [] });
+      await client?.sendRequest(ExecuteCommandRequest.type, { command: "rooflint.server.clear", arguments: [] });
       status.cleared();
     }),
     workspace.onDidChangeConfiguration((change) => {

@@ -4,7 +4,6 @@ import * as fs from "node:fs/promises";
 import * as path from "node:path";
 import {
   type CancellationToken,
-  CancellationTokenSource,
   commands,
   type OutputChannel,
   type Progress,
@@ -16,13 +15,8 @@ import {
 import {
   ExecuteCommandRequest,
   type LanguageClient,
-  type Middleware,
-  type ProgressToken,
   WorkDoneProgress,
-  type WorkDoneProgressBegin,
   WorkDoneProgressCancelNotification,
-  type WorkDoneProgressEnd,
-  type WorkDoneProgressReport,
 } from "vscode-languageclient/node";
 import { activate, parseEnvFile, type Variables, withoutEditorVariables } from "./environment";
 import { isBareName, pythonNames, searchPath } from "./python";
@@ -46,6 +40,7 @@ interface ProfileResult {
   readonly recording: string;
   /** "step 10.5 ms · GPU busy 61 % · ..." */
   readonly summary: string;
+  readonly cancelled: boolean;
 }
 
 /** Something that the user can mend; its message is a sentence to show. */
@@ -54,23 +49,13 @@ class Refusal extends Error {}
 export class Profiler {
   readonly #output: OutputChannel;
   readonly #status: Status;
-  #run: Run | undefined;
+  /** The name of the file that is being profiled: one at a time. */
+  #profiling: string | undefined;
 
   constructor(output: OutputChannel, status: Status) {
     this.#output = output;
     this.#status = status;
   }
-
-  /** Shows the server's progress in the notification of the run, where it can be cancelled. */
-  readonly middleware: Middleware = {
-    handleWorkDoneProgress: (token, value, next) => {
-      if (this.#run) {
-        this.#run.hear(token, value);
-      } else {
-        next(token, value);
-      }
-    },
-  };
 
   /** Takes in what the script prints. */
   listen(client: LanguageClient): void {
@@ -85,8 +70,8 @@ export class Profiler {
         void this.#askForTrust();
         return;
       }
-      if (this.#run) {
-        throw new Refusal(`${this.#run.fileName} is being profiled: wait until it is done, or cancel it.`);
+      if (this.#profiling) {
+        throw new Refusal(`${this.#profiling} is being profiled: wait until it is done, or cancel it.`);
       }
       await this.#profile(server, uri);
     } catch (error) {
@@ -101,34 +86,28 @@ export class Profiler {
   }
 
   async #profile(server: Server, file: Uri | undefined): Promise<void> {
-    const run = new Run(file ? path.basename(file.fsPath) : "The file");
-    this.#run = run;
-    let uri: Uri;
-    let result: ProfileResult | null;
+    const fileName = file ? path.basename(file.fsPath) : "the file";
+    this.#profiling = fileName;
     try {
-      uri = await savedPythonFile(file);
-      this.#status.profiling(run.fileName);
+      const uri = await savedPythonFile(file);
+      this.#status.profiling(fileName);
       const client = await server.running();
       if (!client) {
         throw new Refusal("rooflint's server is not running, so nothing was profiled: see its log for why.");
       }
       const request = await this.#prepare(uri);
-      result = await window.withProgress(
-        { location: ProgressLocation.Notification, title: `Profiling ${run.fileName}`, cancellable: true },
-        (progress, cancellation) => run.send(client, request, progress, cancellation),
+      const { summary, recording, cancelled } = await window.withProgress(
+        { location: ProgressLocation.Notification, title: `Profiling ${fileName}`, cancellable: true },
+        (progress, cancellation) => run(client, request, progress, cancellation),
       );
+      this.#status.profiled(uri, summary);
+      this.#output.appendLine(`\n${summary}\nRecorded in ${recording}`);
+      const sentence = cancelled ? `Cancelled; of what was recorded: ${summary}` : summary;
+      void this.#offerOutput(window.showInformationMessage(sentence, "Show Problems", "Show Output"));
     } finally {
-      this.#run = undefined;
+      this.#profiling = undefined;
       this.#status.profiling(undefined);
     }
-    if (!result) {
-      void window.showInformationMessage(`Profiling ${run.fileName} was cancelled before anything was recorded.`);
-      return;
-    }
-    this.#status.profiled(uri, result.summary);
-    this.#output.appendLine(`\n${result.summary}\nRecorded in ${result.recording}`);
-    const sentence = run.cancelled ? `Cancelled; of what was recorded: ${result.summary}` : result.summary;
-    void this.#offerOutput(window.showInformationMessage(sentence, "Show Problems", "Show Output"));
   }
 
   /** Which interpreter, where, and with what: all decided here, so that the server only runs it. */
@@ -178,66 +157,33 @@ export class Profiler {
   }
 }
 
-/** One run: from the request to its result, with its progress and its cancel. */
-class Run {
-  readonly fileName: string;
-  #tokens = new Set<ProgressToken>();
-  #progress: Progress<{ message?: string; increment?: number }> | undefined;
-  #percentage = 0;
-  cancelled = false;
-
-  constructor(fileName: string) {
-    this.fileName = fileName;
-  }
-
-  async send(
-    client: LanguageClient,
-    request: ProfileArguments,
-    progress: Progress<{ message?: string; increment?: number }>,
-    cancellation: CancellationToken,
-  ): Promise<ProfileResult | null> {
-    this.#progress = progress;
-    const workDoneToken = `rooflint.profile ${request.uri}`;
-    const heard = client.onProgress(WorkDoneProgress.type, workDoneToken, () => {});
-    this.#tokens.add(workDoneToken);
-    const abandon = new CancellationTokenSource();
-    let patience: NodeJS.Timeout | undefined;
-    const cancelling = cancellation.onCancellationRequested(() => {
-      this.cancelled = true;
-      progress.report({ message: "stopping, and keeping what was recorded" });
-      for (const token of this.#tokens) {
-        void client.sendNotification(WorkDoneProgressCancelNotification.type, { token });
-      }
-      patience = setTimeout(() => abandon.cancel(), 30_000);
+/** Sends the request, shows the server's progress in the notification, and passes its Cancel on. */
+async function run(
+  client: LanguageClient,
+  request: ProfileArguments,
+  progress: Progress<{ message: string }>,
+  cancellation: CancellationToken,
+): Promise<ProfileResult> {
+  const token = `rooflint.profile ${request.uri}`;
+  const listening = client.onProgress(WorkDoneProgress.type, token, (value) => {
+    if (value.kind === "report" && value.message && !cancellation.isCancellationRequested) {
+      progress.report({ message: value.message });
+    }
+  });
+  // The request itself is not cancelled: its answer is what was recorded until then.
+  const cancelling = cancellation.onCancellationRequested(() => {
+    progress.report({ message: "stopping, and keeping what was recorded" });
+    void client.sendNotification(WorkDoneProgressCancelNotification.type, { token });
+  });
+  try {
+    return await client.sendRequest(ExecuteCommandRequest.type, {
+      command: "rooflint.server.profile",
+      arguments: [request],
+      workDoneToken: token,
     });
-    try {
-      return await client.sendRequest(
-        ExecuteCommandRequest.type,
-        { command: "rooflint.server.profile", arguments: [request], workDoneToken },
-        abandon.token,
-      );
-    } catch (error) {
-      if (this.cancelled) {
-        return null;
-      }
-      throw error;
-    } finally {
-      clearTimeout(patience);
-      cancelling.dispose();
-      heard.dispose();
-      abandon.dispose();
-    }
-  }
-
-  hear(token: ProgressToken, value: WorkDoneProgressBegin | WorkDoneProgressReport | WorkDoneProgressEnd): void {
-    this.#tokens.add(token);
-    if (value.kind === "end" || this.cancelled) {
-      return;
-    }
-    const percentage = value.percentage ?? this.#percentage;
-    const increment = Math.max(0, percentage - this.#percentage);
-    this.#percentage += increment;
-    this.#progress?.report({ ...(value.message && { message: value.message }), ...(increment && { increment }) });
+  } finally {
+    cancelling.dispose();
+    listening.dispose();
   }
 }
 

@@ -1,6 +1,14 @@
 /** The language server: starts it on a Python that is found, and stops it. */
 
-import { commands, type Disposable, type ExtensionContext, type LogOutputChannel, window, workspace } from "vscode";
+import {
+  commands,
+  type Disposable,
+  type ExtensionContext,
+  env,
+  type LogOutputChannel,
+  window,
+  workspace,
+} from "vscode";
 import { LanguageClient, State } from "vscode-languageclient/node";
 import type { Profiler } from "./profile";
 import { findServerPython, NoPython } from "./python";
@@ -97,7 +105,6 @@ export class Server implements Disposable {
           stderr: (stream, log) => stream.on("data", (text) => log.info(String(text).trimEnd())),
         },
         synchronize: { configurationSection: "rooflint" },
-        middleware: this.#profiler.middleware,
         markdown: { isTrusted: { enabledCommands: ["rooflint.profileFile", "rooflint.showOutput"] } },
       },
     );
@@ -113,7 +120,9 @@ export class Server implements Disposable {
 async function offerHelp(message: string, log: LogOutputChannel): Promise<void> {
   const choice = await window.showErrorMessage(message, "Open Setting", "Show Log");
   if (choice === "Open Setting") {
-    await commands.executeCommand("workbench.action.openSettings", "rooflint.serverPython");
+    // On a remote machine these settings are that machine's, and the plain page would not show them.
+    const page = env.remoteName ? "workbench.action.openRemoteSettings" : "workbench.action.openSettings";
+    await commands.executeCommand(page, { query: "rooflint.serverPython" });
   } else if (choice === "Show Log") {
     log.show();
   }
