@@ -169,6 +169,38 @@ def test_kernels_that_could_be_one_are_a_gain_of_all_but_the_longest():
     assert "torch.compile" in gain.title
 
 
+def test_attention_written_out_is_one_gain_of_all_but_its_products_at_their_peak():
+    def kernel(op: str, line: int, us: float, flop: float | None = None) -> KernelCost:
+        return KernelCost(
+            op, PATH, line, False, 4, us, (999, 1, 1), op=op, precision="bf16", flop=flop
+        )
+
+    kernels = (
+        kernel("aten::bmm", 26, 1_000.0, 0.1e12),
+        kernel("aten::div", 26, 900.0),
+        kernel("aten::_softmax", 27, 1_500.0),
+        kernel("aten::bmm", 28, 1_100.0, 0.1e12),
+        kernel("aten::addmm", 28, 2_000.0, 1.9e12),
+    )
+    costs = tuple(LineCost(PATH, line, forward_us=1_500.0) for line in (26, 27, 28))
+    report = report_of(*costs, kernels=kernels, step_us=7_000, busy_us=6_900)
+    gain = report.gains[0]
+    assert gain.title.startswith("lines 26 to 28: attention written out")
+    assert gain.line == 26
+    # 4500 µs less 0.2 TFLOP at the 989 TFLOP/s of an H200 in BF16; the projection stays.
+    assert gain.saves_us == pytest.approx(4_500 - 0.2e12 / 989e12 * 1e6)
+
+
+def test_a_softmax_of_a_loss_is_no_attention():
+    kernels = (
+        KernelCost("softmax", PATH, 27, False, 4, 2_000.0, (999, 1, 1), op="aten::_softmax"),
+        KernelCost("gemm", PATH, 28, False, 4, 2_000.0, (999, 1, 1), op="aten::bmm"),
+    )
+    costs = tuple(LineCost(PATH, line, forward_us=2_000.0) for line in (27, 28))
+    report = report_of(*costs, kernels=kernels, step_us=4_100, busy_us=4_000)
+    assert not any("attention" in gain.title for gain in report.gains)
+
+
 def test_a_run_near_its_limits_has_no_gains():
     kernel = KernelCost(
         "vectorized",

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -63,17 +63,15 @@ class _Page:
 
     def _line_table(self) -> Iterator[str]:
         column = _Column.of(self.report)
-        where = "CPU" if self._on_cpu else "GPU"
         a_step = " a step" if self.report.recording.steps else ""
-        time = f"{where} {column.unit}{a_step}"
+        time = f"{self._where} {column.unit}{a_step}"
         waits = () if self._on_cpu else ("wait", "GPU idles")
-        yield self._dim(_row(" line", time, *waits, f"of {where}", "verdict"))
+        yield self._dim(_row(" line", time, *waits, f"of {self._where}", "verdict"))
         measured = [line for line in self.report.lines if line.cost]
         shown = [line for line in measured if self._is_worth(line)][:MOST_LINES]
         for line in shown:
             yield from self._line(line, column)
-        if legend := self._legend(shown):
-            yield self._dim(f" {legend}")
+        yield from self._legend(line.verdict for line in shown if line.verdict)
         left_out = len(measured) - len(shown)
         if left_out:
             lines = "1 line" if left_out == 1 else f"{left_out} lines"
@@ -95,16 +93,26 @@ class _Page:
         if verdict:
             yield self._dim(f"    {_short(verdict, WIDTH - 4)}")
 
-    def _legend(self, shown: Sequence[LineReport]) -> str:
+    def _legend(self, verdicts: Iterable[Verdict]) -> Iterator[str]:
+        """What the words of the table mean, those that it has."""
+        verdicts = tuple(verdicts)
+        costs = [line.cost for line in self.report.lines if line.cost]
         words: list[str] = []
-        if any(line.cost and line.cost.backward_us for line in shown):
-            words.append("bwd: the backward pass of the line")
-        if not self._on_cpu:
-            words += [
-                "wait: the CPU waits for the GPU",
-                "GPU idles: behind waits and late launches",
-            ]
-        return " · ".join(words)
+        if any(cost.backward_us for cost in costs):
+            words.append("bwd: the line's backward pass")
+        if any(cost.wait_count for cost in costs) and not self._on_cpu:
+            words.append("wait: the CPU waits for the GPU")
+        if any(cost.launch_idle_us or cost.gpu_idle_us for cost in costs):
+            words.append("GPU idles: behind waits and late launches")
+        if any(verdict.roof_ratio is not None for verdict in verdicts):
+            words.append(f"roof: the most that this {self._where} can do")
+        limiters = {verdict.limiter for verdict in verdicts if not verdict.free}
+        words += [f"{name}: {meaning}" for name, meaning in _MEANINGS.items() if name in limiters]
+        if words:
+            # Lines break between the words, never within what one of them means.
+            text = " · ".join(word.replace(" ", "\u00a0") for word in words)
+            lines = textwrap.wrap(text, WIDTH - 1, break_on_hyphens=False)
+            yield from (self._dim(f" {line}").replace("\u00a0", " ") for line in lines)
 
     def _is_worth(self, line: LineReport) -> bool:
         cost, recording = line.cost, self.report.recording
@@ -143,6 +151,7 @@ class _Page:
         whole_us = sum(kernel_us(kernel) for kernel in kernels)
         for kernel in kernels[:MOST_LINES]:
             yield from self._kernel(kernel, whole_us, column)
+        yield from self._legend(judge_kernel(kernel, recording) for kernel in kernels)
         left_out = len(kernels) - MOST_LINES
         if left_out > 0:
             yield self._dim(f" {left_out} more kernels left out")
@@ -161,7 +170,8 @@ class _Page:
             share,
             self._verdict(verdict),
         )
-        if verdict.limiter != "unknown" or peaks_for(kernel, recording):
+        # That the GPU's peaks are not known is said once, at the top.
+        if verdict.limiter != "unknown" or kernel.counters or peaks_for(kernel, recording):
             yield self._dim(f"    {_short(verdict, WIDTH - 4)}")
 
     # --- below the table ------------------------------------------------------------------
@@ -207,6 +217,10 @@ class _Page:
     def _on_cpu(self) -> bool:
         return self.report.recording.device.kind == "cpu"
 
+    @property
+    def _where(self) -> str:
+        return "CPU" if self._on_cpu else "GPU"
+
     def _verdict(self, verdict: Verdict | None) -> str:
         if verdict is None:
             return DASH
@@ -230,6 +244,15 @@ class _Page:
 
     def _paint(self, text: str, code: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.color else text
+
+
+_MEANINGS = {
+    "compute-bound": "arithmetic is the limit",
+    "memory-bound": "moving bytes is the limit",
+    "latency-bound": "neither is busy, work waits",
+    "overhead-bound": "launching costs more than the work",
+    "sync-bound": "the GPU idles behind a wait",
+}
 
 
 def _header(recording: Recording) -> str:

@@ -7,10 +7,12 @@ only. A bound is what the best case leaves: no idle, one kernel instead of many,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 
 from rooflint.model import Gain, KernelCost, LineReport, Recording
 from rooflint.units import show_share
+from rooflint.verdicts.attention import Attention, find_attention
 from rooflint.verdicts.communication import is_communication
 from rooflint.verdicts.compute_bound import tensor_core_gain_us
 from rooflint.verdicts.rates import DONE_RATIO
@@ -32,7 +34,14 @@ def find_gains(recording: Recording, lines: Iterable[LineReport]) -> tuple[Gain,
         idle, slow = list(_python_time(recording)), []
     else:
         idle = list(_idle(recording, lines))
-        slow = [*_fp32_products(recording, lines), *_slow_lines(recording, lines)]
+        attentions = find_attention(lines, recording)
+        taken = {id(kernel) for attention in attentions for kernel in attention.kernels}
+        rest = [
+            replace(line, kernels=tuple(k for k in line.kernels if id(k) not in taken))
+            for line in lines
+        ]
+        slow = [*_fp32_products(recording, rest), *_slow_lines(recording, rest)]
+        slow += map(_unfused_attention, attentions)
     if judge_idle(recording) is None:
         idle, slow = [], [*idle, *slow]
     gains: list[Gain] = []
@@ -81,6 +90,17 @@ def _idle(recording: Recording, lines: Sequence[LineReport]) -> Iterator[Gain]:
         "launches: the GPU idles between them. Capture the step in a CUDA graph or "
         'torch.compile(mode="reduce-overhead")',
         min(late_us, left_us),
+    )
+
+
+def _unfused_attention(attention: Attention) -> Gain:
+    first, last = attention.first_line, attention.last_line
+    where = f"line {first}" if first == last else f"lines {first} to {last}"
+    return Gain(
+        f"{where}: attention written out: torch.nn.functional.scaled_dot_product_attention",
+        attention.saves_us,
+        attention.path,
+        first,
     )
 
 

@@ -106,7 +106,8 @@ def show_step(recording: Recording) -> str:
             f"GPU busy {show_us(recording.gpu_busy_us / steps)} ({show_share(busy_ratio)})"
         )
     if recording.kernel_count:
-        kernels = f"{show_number(recording.kernel_count / steps)} kernels"
+        count = recording.kernel_count / steps
+        kernels = f"{show_number(count)} kernel{'' if count == 1 else 's'}"
         kernels += " a step" if recording.steps else ""
         kernel_us = sum(kernel.gpu_us for kernel in recording.kernels)
         if kernel_us:

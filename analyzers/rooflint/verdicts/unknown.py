@@ -27,8 +27,13 @@ def _what_is_missing(kernel: KernelCost, recording: Recording) -> str:
     if rates is None:
         return "the report has no throughputs of it"
     parts = [f"the SMs are {show_share(rates.sm_ratio)} busy"]
+    counters = kernel.counters
     if rates.dram_ratio is not None:
         parts[0] += f" and DRAM {show_share(rates.dram_ratio)}"
+    elif counters and counters.dram_bytes and counters.duration_us:
+        parts[0] += (
+            f", DRAM moves {show_byte_rate(1e6 * counters.dram_bytes / counters.duration_us)}"
+        )
     parts.append("the memory throughput is not in the report")
     return "; ".join([*parts, *waste(kernel)])
 
