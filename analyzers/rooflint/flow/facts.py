@@ -1,0 +1,140 @@
+"""What following a file finds out: waits, clock readings, and how often their lines run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+from typing import Literal, Union
+
+from rooflint.flow.values import Clock, Site
+from rooflint.model import Heat
+
+TRAINING_WORK = 4.0
+"""Rank of a backward pass or an optimizer's step."""
+MODEL_WORK = 3.0
+"""Rank of a call of a module."""
+TENSOR_WORK = 2.0
+"""Rank of any other kernel."""
+
+_EPOCH_NAME = re.compile(
+    r"(?:^|_)(?:epochs?|ep|eps|rounds?|trials?|repeats?|reps?|runs?|episodes?|folds?|seeds?|"
+    r"iteration_round|stage|phase|cycle|generation)(?:_|$)|epoch"
+)
+_STEP_NAME = re.compile(
+    r"(?:^|_)(?:steps?|iters?|iteration|it|i|t|k|n|idx|batch|b|batch_idx|frames?|tokens?|tick|"
+    r"micro|minibatch|mb)(?:_|$)|step|batch"
+)
+
+
+class Loop:
+    """A loop of the file, or a framework that calls a method once a step."""
+
+    __slots__ = ("is_data", "is_quiet", "name", "nested", "own", "site", "transparent")
+
+    def __init__(self, site: Site, name: str, transparent: bool):
+        self.site = site
+        self.name = name
+        self.transparent = transparent
+        """A comprehension, or a loop over layers: part of the step around it."""
+        self.is_quiet = False
+        """A loop over parameters or state: set-up, whatever it computes."""
+        self.is_data = False
+        self.own = 0.0
+        self.nested = 0.0
+
+    @property
+    def is_framework(self) -> bool:
+        return isinstance(self.site.node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+
+    @property
+    def is_hot(self) -> bool:
+        """Whether one turn of it is a step: it does the work itself, not in a loop within."""
+        if self.is_framework:
+            return True
+        if self.is_quiet:
+            return False
+        if self.transparent:
+            return self.own >= MODEL_WORK
+        if self.own < TENSOR_WORK:
+            return False
+        if _EPOCH_NAME.search(self.name) and self.nested >= max(self.own, TENSOR_WORK):
+            return False
+        if self.nested <= self.own or self.is_data:
+            return True
+        return self.nested < TRAINING_WORK and bool(_STEP_NAME.search(self.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A condition that holds on some steps only."""
+
+    site: Site
+
+
+@dataclass(frozen=True, slots=True)
+class CallFrom:
+    """A call of a function of the file."""
+
+    site: Site
+
+
+PathItem = Union[Loop, Guard, CallFrom]
+Path = tuple[PathItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """An expression at which the host waits for the GPU."""
+
+    operation: str
+    """What kind of wait: "item", "condition", "mask", ..."""
+    site: Site
+    """What to underline."""
+    subject: Site | None
+    """The expression whose value is waited for."""
+    sure: bool
+    since: Site | None
+    """Where its value got to the GPU."""
+    reason: str
+    """Why it waits, if the operation alone does not say."""
+    path: Path
+    detail: str = ""
+    """What else a rule wants to know of it: "constant", "loader", "inline", ..."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """All the ways in which a wait was reached."""
+
+    waits: list[Wait] = field(default_factory=list[Wait])
+
+    def add(self, wait: Wait) -> None:
+        if len(self.waits) < 24 and wait not in self.waits:
+            self.waits.append(wait)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """A difference of two readings of the clock around GPU work."""
+
+    site: Site
+    """What to underline: the difference, or the reading that is too early."""
+    start: Clock | None
+    fault: Literal["stop", "start", "warm-up"]
+    sure: bool = True
+
+
+def heat_of(path: Path) -> tuple[Heat, Loop | None, Site | None]:
+    """How often a path is taken, the loop that decides it, and the guard if there is one."""
+    guard: Site | None = None
+    found: tuple[Heat, Loop | None, Site | None] = ("once", None, None)
+    for item in reversed(path):
+        if isinstance(item, Guard):
+            guard = guard or item.site
+        elif isinstance(item, Loop) and item.is_hot:
+            if guard is None:
+                return "every step", item, None
+            if found[1] is None:
+                found = ("sometimes", item, guard)
+    return found

@@ -1,0 +1,309 @@
+"""What there is while a file is followed: objects, the path to here, the GPU's queue, findings."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from rooflint.flow.facts import CallFrom, Guard, Loop, Path, Seen, Timing, Wait
+from rooflint.flow.values import (
+    UNKNOWN,
+    Array,
+    Clock,
+    Const,
+    DictOf,
+    Frame,
+    Function,
+    Instance,
+    ListOf,
+    Opaque,
+    Site,
+    Tensor,
+    Unknown,
+    Value,
+    join,
+)
+
+_Made = TypeVar("_Made")
+_MOST_STATEMENTS = 60_000
+
+
+class OutOfBudget(Exception):
+    """The file is too entangled to be followed to its end."""
+
+
+@dataclass(slots=True)
+class Trace:
+    """What one run of a function did, so that a like call need not run it again."""
+
+    base: int
+    waits: dict[tuple[int, str], list[Wait]]
+    work: dict[Path, float]
+    launches: bool = False
+    waited: bool = False
+    used_clock: bool = False
+
+
+class Machine:
+    """The state of the interpretation."""
+
+    def __init__(self) -> None:
+        self.waits: dict[tuple[int, str], Seen] = {}
+        self.timings: dict[tuple[int, str], Timing] = {}
+        self.timed_syncs: set[int] = set()
+        """Synchronize calls right after which the clock is read."""
+        self.path: Path = ()
+        self.loops: dict[int, Loop] = {}
+        self.heap: dict[tuple[Any, ...], Any] = {}
+        self.version = 0
+        """Counts the changes to objects and globals: a like call repeats if it stood still."""
+        self.at = 0
+        self.last_launch = 0
+        self.last_wait = 0
+        self.last_inner_wait: dict[int, int] = {}
+        """By depth of loops: when the host last waited at that depth."""
+        self.wait_is_explicit = False
+        self.last_sync: int | None = None
+        self.steps = 0
+        self.running: list[Function] = []
+        self.call_sites: tuple[int, ...] = ()
+        self.branches = 0
+        """Unknown conditions around the statement; writes to objects are then 'may'."""
+        self.without_grad = 0
+        self.default_place: Any = "cpu"
+        self.validates = True
+        self.detects_anomaly = False
+        self.visited: set[int] = set()
+        self.traces: list[Trace] = []
+        self.before_modules: list[Value] = []
+        self.after_modules: list[Value] = []
+        self.iterations: tuple[int, ...] = ()
+
+    # --- the GPU's queue
+
+    def work(self, rank: float) -> None:
+        """The host queues work of this rank."""
+        self.at += 1
+        self.last_launch = self.at
+        self.last_sync = None
+        for trace in self.traces:
+            trace.launches = True
+        self.mark_work(rank, self.path)
+
+    def mark_work(self, rank: float, path: Path) -> None:
+        for trace in self.traces:
+            if trace.work.get(path, 0.0) < rank:
+                trace.work[path] = rank
+        inner = True
+        for item in reversed(path):
+            if isinstance(item, Loop):
+                if inner:
+                    item.own = max(item.own, rank)
+                    inner = item.transparent
+                else:
+                    item.nested = max(item.nested, rank)
+
+    def waited(self, *, explicit: bool = False) -> None:
+        self.at += 1
+        self.last_wait = self.at
+        self.wait_is_explicit = explicit
+        self.last_inner_wait[self.loop_depth()] = self.at
+        for trace in self.traces:
+            trace.waited = True
+
+    def loop_depth(self) -> int:
+        return sum(isinstance(item, Loop) for item in self.path)
+
+    def record(self, wait: Wait) -> None:
+        key = (id(wait.site.node), wait.operation)
+        self.waits.setdefault(key, Seen()).add(wait)
+        for trace in self.traces:
+            trace.waits.setdefault(key, []).append(wait)
+
+    def wait(
+        self,
+        operation: str,
+        node: ast.expr | ast.stmt,
+        frame: Frame,
+        value: Value,
+        *,
+        subject: ast.expr | None = None,
+        reason: str = "",
+        detail: str = "",
+        sure: bool = True,
+        host: bool = True,
+    ) -> bool:
+        """The host waits for `value` if that is on the GPU; whether it may be."""
+        candidates: list[Tensor | Opaque] = []
+        for atom in value:
+            if isinstance(atom, Opaque) or (isinstance(atom, Tensor) and atom.place != "cpu"):
+                candidates.append(atom)
+            elif (isinstance(atom, Tensor) and atom.place == "cpu") or isinstance(
+                atom, (Unknown, Array)
+            ):
+                sure = sure and not host
+        if not candidates:
+            return False
+        first = candidates[0]
+        on_gpu = [a for a in candidates if isinstance(a, Opaque) or a.place == "gpu"]
+        certain = sure and bool(on_gpu) and all(a.sure for a in on_gpu)
+        certain = certain and len(on_gpu) == len(candidates)
+        self.record(
+            Wait(
+                operation,
+                Site(frame.block, node),
+                Site(frame.block, subject) if subject is not None else None,
+                certain,
+                first.since,
+                reason,
+                self.path,
+                detail,
+            )
+        )
+        self.waited()
+        return True
+
+    def replay(self, trace: Trace, prefix: Path) -> None:
+        """The effects of a run that is not repeated."""
+        for waits in trace.waits.values():
+            for wait in waits:
+                self.record(replace(wait, path=prefix + wait.path))
+        for path, rank in trace.work.items():
+            self.mark_work(rank, prefix + path)
+        if trace.launches:
+            self.at += 1
+            self.last_launch = self.at
+            for outer in self.traces:
+                outer.launches = True
+        if trace.waited:
+            self.waited()
+
+    def read_clock(self, node: ast.expr, frame: Frame) -> Value:
+        for trace in self.traces:
+            trace.used_clock = True
+        self.at += 1
+        if self.last_sync is not None:
+            self.timed_syncs.add(self.last_sync)
+        return (
+            Clock(
+                Site(frame.block, node),
+                id(node),
+                self.at,
+                self.last_launch,
+                self.last_wait,
+                self.wait_is_explicit,
+                self.iterations,
+                self.last_launch > 0,
+            ),
+        )
+
+    # --- paths and objects
+
+    def loop(self, node: ast.AST, make: Callable[[], Loop]) -> Loop:
+        found = self.loops.get(id(node))
+        if found is None:
+            found = self.loops[id(node)] = make()
+        return found
+
+    def count(self) -> None:
+        self.steps += 1
+        if self.steps > _MOST_STATEMENTS:
+            raise OutOfBudget
+
+    def make(self, node: ast.AST, what: str, factory: Callable[[], _Made]) -> _Made:
+        """The object made at a place of the source, the same one each time."""
+        key = (id(node), what, self.call_sites[-3:])
+        found = self.heap.get(key)
+        if found is None:
+            found = self.heap[key] = factory()
+            self.version += 1
+        return found
+
+    def list_at(self, node: ast.AST, what: str = "list") -> ListOf:
+        return self.make(node, what, ListOf)
+
+    def dict_at(self, node: ast.AST, what: str = "dict") -> DictOf:
+        return self.make(node, what, DictOf)
+
+    def write_attribute(self, instance: Instance, name: str, value: Value) -> None:
+        old = instance.attributes.get(name)
+        new = value if old is None or not self.branches else join(old, value)
+        if old != new:
+            instance.attributes[name] = new
+            self.version += 1
+
+    def append(self, one: ListOf, value: Value) -> None:
+        if one.items is not None:
+            if self.loop_depth() or len(one.items) >= 16:
+                one.element = join(one.element, _joined(one.items))
+                one.items = None
+                self.version += 1
+            else:
+                one.items = [*one.items, value]
+                self.version += 1
+                return
+        new = join(one.element, value)
+        if new != one.element:
+            one.element = new
+            self.version += 1
+
+    def append_like(self, one: ListOf, element: Value) -> None:
+        """The list holds any number of such elements."""
+        if one.items is not None:
+            element = join(_joined(one.items), element)
+            one.items = None
+            self.version += 1
+        new = join(one.element, element)
+        if new != one.element:
+            one.element = new
+            self.version += 1
+
+    def fill(self, one: ListOf, items: list[Value]) -> None:
+        """Set the elements of a list just made (again)."""
+        if one.items is not None and (not one.items or one.items == items) and not one.element:
+            if one.items != items:
+                one.items = list(items)
+                self.version += 1
+            return
+        if items:
+            old = one.element
+            one.element = join(join(one.element, _joined(one.items or [])), _joined(items))
+            if old != one.element or one.items is not None:
+                self.version += 1
+            one.items = None
+
+    def put(self, one: DictOf, key: Value, value: Value) -> None:
+        if len(key) == 1 and isinstance(key[0], Const) and len(one.known) < 40:
+            name = key[0].value
+            old = one.known.get(name)
+            new = value if old is None or not self.branches else join(old, value)
+            if old != new:
+                one.known[name] = new
+                self.version += 1
+            return
+        new = join(one.other, value)
+        keys = join(one.keys, key)
+        if new != one.other or keys != one.keys:
+            one.other, one.keys = new, keys
+            self.version += 1
+
+
+def _joined(items: list[Value]) -> Value:
+    value: Value = ()
+    for item in items:
+        value = join(value, item)
+    return value
+
+
+def elements_of_list(one: ListOf) -> Value:
+    """What an element of a list may be."""
+    return join(one.element, _joined(one.items or [])) or UNKNOWN
+
+
+def elements_of_dict(one: DictOf) -> Value:
+    """What a value of a dict may be."""
+    return join(one.other, _joined(list(one.known.values()))) or UNKNOWN
+
+

@@ -1,0 +1,188 @@
+"""What is known of torch and its neighbours, as data keyed by name.
+
+What waits was measured on an H200 with torch 2.11: a spinning kernel is queued, the call is
+made, and the host's clock tells whether it came back before the kernel was done. A name that
+stands nowhere here behaves like most of torch: it queues work and returns a tensor on the
+device of its arguments.
+"""
+
+from __future__ import annotations
+
+SHOWS_HOST_VALUE = {"item": "item", "tolist": "tolist", "cpu": "cpu", "numpy": "numpy"}
+"""Methods that bring a tensor's content to the host."""
+
+HOST_METHODS = frozenset(
+    """size dim ndimension numel nelement element_size stride is_floating_point is_complex
+    is_contiguous is_pinned is_signed is_sparse get_device data_ptr storage untyped_storage
+    storage_offset register_hook retain_grad is_shared has_names is_same_size __len__ __hash__
+    record_stream is_inference nbytes sparse_dim dense_dim is_set_to""".split()
+)
+"""Tensor methods that answer from what the host knows."""
+
+HOST_ATTRIBUTES = frozenset(
+    """shape dtype ndim requires_grad is_cuda is_cpu layout is_leaf grad_fn names itemsize nbytes
+    is_sparse is_quantized is_meta output_nr name _version""".split()
+)
+
+TENSOR_ATTRIBUTES = frozenset("data grad T mT H mH real imag values indices".split())
+
+VIEWS = frozenset(
+    """view reshape permute transpose t squeeze unsqueeze expand expand_as detach detach_ flatten
+    unflatten chunk split tensor_split unbind narrow select movedim moveaxis swapaxes swapdims
+    view_as reshape_as requires_grad_ contiguous diagonal as_strided T alias ravel to_device
+    unfold squeeze_ unsqueeze_ broadcast_to vsplit hsplit dsplit atleast_1d atleast_2d
+    atleast_3d is_tensor numel""".split()
+)
+"""What launches no kernel."""
+
+KEEPS_KIND = VIEWS | frozenset(
+    """clone roll flip cat stack concat hstack vstack gather index_select clamp clamp_ abs neg max
+    min amax amin cumsum sum prod masked_fill masked_fill_ repeat tile sort topk where
+    repeat_interleave relu relu_ add_ sub_ mul_ copy_ fill_ zero_ detach triu tril take
+    lerp pow square cummax cummin aminmax maximum minimum index_add index_add_ scatter
+    scatter_ scatter_add scatter_add_ index_copy index_copy_ index_put index_put_ pin_memory
+    masked_select add sub mul nan_to_num diff rot90 fliplr flipud""".split()
+)
+
+MAKES_BOOL = frozenset(
+    """eq ne lt le gt ge isnan isinf isfinite isin any all logical_and logical_or logical_not
+    logical_xor bool greater less greater_equal less_equal not_equal signbit isclose isposinf
+    isneginf""".split()
+)
+MAKES_INT = frozenset(
+    """argmax argmin argsort long int short byte count_nonzero nonzero argwhere bincount randint
+    randperm searchsorted bucketize multinomial unique_consecutive one_hot nonzero_static""".split()
+)
+MAKES_FLOAT = frozenset(
+    """float half double bfloat16 mean std var softmax log_softmax sigmoid tanh exp log norm rand
+    randn softplus gelu silu logsigmoid sqrt rsqrt cross_entropy mse_loss l1_loss nll_loss
+    smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits kl_div
+    cosine_similarity logsumexp erf sin cos quantile normalize layer_norm dropout linspace
+    rand_like randn_like dist cdist vector_norm matrix_norm nanmean log1p expm1 median_float
+    div true_divide ctc_loss triplet_margin_loss margin_ranking_loss poisson_nll_loss
+    gaussian_nll_loss cosine_embedding_loss multi_margin_loss soft_margin_loss normal
+    normal_ uniform_ exponential_ bernoulli std_mean var_mean""".split()
+)
+
+LOSSES = frozenset(n for n in MAKES_FLOAT if n.endswith(("_loss", "entropy", "_logits", "kl_div")))
+REDUCES = frozenset(
+    """sum mean max min amax amin prod any all argmax argmin norm std var median nansum nanmean
+    logsumexp count_nonzero mode quantile""".split()
+)
+"""To 0 dimensions, if no dimension is given."""
+
+PAIRS = {
+    "max": ("values", "indices"),
+    "min": ("values", "indices"),
+    "median": ("values", "indices"),
+    "mode": ("values", "indices"),
+    "kthvalue": ("values", "indices"),
+    "sort": ("values", "indices"),
+    "topk": ("values", "indices"),
+    "cummax": ("values", "indices"),
+    "cummin": ("values", "indices"),
+    "aminmax": ("min", "max"),
+    "std_mean": ("std", "mean"),
+    "var_mean": ("var", "mean"),
+    "slogdet": ("sign", "logabsdet"),
+    "qr": ("Q", "R"),
+    "svd": ("U", "S", "Vh"),
+    "eigh": ("eigenvalues", "eigenvectors"),
+    "eig": ("eigenvalues", "eigenvectors"),
+    "cholesky_ex": ("L", "info"),
+    "inv_ex": ("inverse", "info"),
+    "solve_ex": ("result", "info"),
+    "lstsq": ("solution", "residuals", "rank", "singular_values"),
+    "lu_factor": ("LU", "pivots"),
+    "histogram": ("hist", "bin_edges"),
+}
+"""Functions that return a named tuple (max and its like: only along a dimension)."""
+ALWAYS_PAIRS = frozenset(PAIRS) - {"max", "min", "median"}
+LISTS = frozenset("chunk split tensor_split unbind meshgrid vsplit hsplit dsplit".split())
+
+WAITS: dict[str, tuple[str, str]] = {
+    "nonzero": ("nonzero", "the number of hits decides the shape of the result"),
+    "argwhere": ("nonzero", "the number of hits decides the shape of the result"),
+    "masked_select": ("mask", "the number of hits decides the shape of the result"),
+    "unique": ("unique", "the number of distinct values decides the shape of the result"),
+    "unique_consecutive": ("unique", "the number of distinct values decides the shape"),
+    "bincount": ("unique", "the largest value decides the shape of the result"),
+    "combinations": ("unique", "it selects with a mask inside"),
+    "cov": ("check", "it checks its weights on the host"),
+    "corrcoef": ("check", "it checks its weights on the host"),
+    "equal": ("compare", "the answer is a Python bool"),
+    "allclose": ("compare", "the answer is a Python bool"),
+    "is_nonzero": ("compare", "the answer is a Python bool"),
+    "to_sparse": ("nonzero", "the number of non-zero elements decides the shape of the result"),
+    "to_sparse_csr": ("nonzero", "the number of non-zero elements decides the shape"),
+    "to_sparse_coo": ("nonzero", "the number of non-zero elements decides the shape"),
+    "coalesce": ("unique", "the number of distinct indices decides the shape of the result"),
+    "ctc_loss": ("check", "it reads the lengths on the host"),
+    "inverse": ("linalg", "it checks on the host whether the matrix could be inverted"),
+    "cholesky": ("linalg", "it checks on the host whether the factorization succeeded"),
+    "svd": ("linalg", "it checks on the host whether the factorization succeeded"),
+    "pca_lowrank": ("linalg", "it checks on the host whether the factorization succeeded"),
+    "svd_lowrank": ("linalg", "it checks on the host whether the factorization succeeded"),
+    "pinverse": ("linalg", "it checks on the host whether the factorization succeeded"),
+    "__float__": ("float", "the answer is a Python number"),
+    "__int__": ("float", "the answer is a Python number"),
+    "__index__": ("float", "the answer is a Python number"),
+    "__bool__": ("float", "the answer is a Python bool"),
+}
+"""Functions and methods that wait whenever a tensor of theirs is on the GPU."""
+
+LINALG_WAITS = frozenset(
+    """inv solve lstsq svd svdvals eigh eigvalsh eig eigvals pinv matrix_exp cond tensorinv
+    tensorsolve cholesky lu_factor ldl_factor matrix_rank""".split()
+)
+LINALG_REASON = "it checks on the host whether it succeeded"
+
+CREATES = frozenset(
+    """zeros ones empty full rand randn randint arange linspace logspace eye randperm
+    tril_indices triu_indices hann_window hamming_window blackman_window empty_strided range
+    complex""".split()
+)
+CREATES_LIKE = frozenset(
+    "zeros_like ones_like empty_like full_like rand_like randn_like randint_like".split()
+)
+NEW = frozenset("new_zeros new_ones new_empty new_full".split())
+DETERMINISTIC = frozenset("zeros ones full arange linspace eye tril_indices triu_indices".split())
+"""Made on the GPU, they hold the same values as made on the CPU."""
+
+GPU_TENSOR_TYPES = frozenset(
+    f"torch.cuda.{kind}Tensor"
+    for kind in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Byte", "Bool")
+)
+CPU_TENSOR_TYPES = frozenset(t.replace("torch.cuda.", "torch.") for t in GPU_TENSOR_TYPES) | {
+    "torch.Tensor"
+}
+
+CLOCKS = frozenset(
+    """time.time time.perf_counter time.monotonic time.process_time time.time_ns
+    time.perf_counter_ns time.monotonic_ns timeit.default_timer datetime.datetime.now
+    datetime.datetime.utcnow""".split()
+)
+
+VALIDATED_DISTRIBUTIONS = "torch.distributions."
+SAMPLE_WAITS = frozenset(("Normal",))
+"""Distributions whose `sample` waits even without validation (torch.normal checks its scale)."""
+
+TRACKERS = frozenset(
+    """wandb.log mlflow.log_metric mlflow.log_metrics neptune.log_metric swanlab.log
+    trackio.log""".split()
+)
+WRITER_METHODS = frozenset(
+    """add_scalar add_scalars add_histogram add_image add_images add_figure add_text add_embedding
+    add_video add_tensor""".split()
+)
+PROGRESS_METHODS = frozenset("set_postfix set_postfix_str set_description write".split())
+LOG_LEVELS = {"warning": True, "error": True, "critical": True, "exception": True, "info": False}
+"""Whether a message of that level is shown by default."""
+
+STEP_METHODS = frozenset(
+    """training_step validation_step test_step predict_step compute_loss run_step train_step
+    eval_step""".split()
+)
+"""Methods that a framework calls once a step."""
+
+OPTIMIZER_PREFIXES = ("torch.optim.",)

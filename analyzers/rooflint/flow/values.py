@@ -1,0 +1,419 @@
+"""What a name can stand for while a file is followed without being run.
+
+A `Value` is the tuple of its alternatives: after a branch, a name stands for what either side
+gave it. Most alternatives are plain; containers, objects, functions and classes have identity,
+as they do in Python.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple, Union
+
+from rooflint.source import Block
+
+Place = Literal["gpu", "cpu", "unknown"]
+Kind = Literal["bool", "int", "float"]
+
+_MOST_ALTERNATIVES = 8
+_MOST_CONSTANTS = 4
+_DEEPEST_TUPLE = 5
+
+
+class Site(NamedTuple):
+    """A node and the block whose lines it counts."""
+
+    block: Block
+    node: ast.expr | ast.stmt
+
+    @property
+    def text(self) -> str:
+        return self.block.segment(self.node)
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Could be anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal: string, number, boolean, None."""
+
+    value: Any
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Num:
+    """A Python number (or boolean) in host memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A Python string."""
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A NumPy array or scalar: host memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor: where it lives, and what of it decides whether an operation waits."""
+
+    place: Place
+    sure: bool = True
+    pinned: bool = False
+    kind: Kind | None = None
+    ndim: int | None = None
+    grad: bool = False
+    masked: bool = False
+    """Its backward pass waits: a mask read it somewhere on the way."""
+    since: Site | None = field(default=None, compare=False)
+    """Where it got to the GPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """Something of unknown shape (a model, its output, a batch) that lives on the GPU."""
+
+    sure: bool = True
+    since: Site | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceIs:
+    """A `torch.device` or what stands for one."""
+
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """Something imported, by its full name: `torch.nn.functional.relu`."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class TupleOf:
+    items: tuple[Value, ...]
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Something to iterate over, all of whose elements look alike."""
+
+    element: Value
+    is_data: bool = False
+    """Batches: one pass over it is a pass over a data set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """A reading of the host's clock, and what the GPU had to do at that moment."""
+
+    site: Site = field(compare=False)
+    site_id: int
+    at: int
+    last_launch: int
+    last_wait: int
+    wait_is_explicit: bool
+    iteration: tuple[int, ...] = ()
+    launched_before: bool = True
+
+    @property
+    def is_pending(self) -> bool:
+        return self.last_launch > self.last_wait
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A function of the file with its `self`."""
+
+    function: Function
+    receiver: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method of a library's object, not yet called."""
+
+    receiver: Atom
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """A generator that has not run yet."""
+
+    function: Function
+    receiver: Atom | None
+    arguments: tuple[Value, ...]
+    keywords: tuple[tuple[str, Value], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """`functools.partial(function, ...)`."""
+
+    function: Value
+    arguments: tuple[Value, ...]
+    keywords: tuple[tuple[str, Value], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Super:
+    """`super()` of a class, seen from an object."""
+
+    owner: Class
+    receiver: Atom
+
+
+class Frame:
+    """The variables of one run of a function, a class body or the module."""
+
+    __slots__ = ("block", "function", "names_elsewhere", "on_yield", "parent", "returned", "vars")
+
+    def __init__(self, block: Block, parent: Frame | None, function: Function | None = None):
+        self.block = block
+        self.parent = parent
+        self.function = function
+        self.vars: dict[str, Value] = {}
+        self.names_elsewhere: dict[str, Frame] = {}
+        self.returned: Value = ()
+        self.on_yield: Any = None
+
+
+class Function:
+    """A `def` or `lambda` together with the frame it was defined in."""
+
+    __slots__ = (
+        "block",
+        "defaults",
+        "frame",
+        "is_context",
+        "is_generator",
+        "name",
+        "no_grad",
+        "node",
+        "owner",
+        "role",
+    )
+
+    def __init__(
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+        frame: Frame,
+        block: Block,
+        owner: Class | None,
+    ):
+        self.node = node
+        self.frame = frame
+        self.block = block
+        self.owner = owner
+        self.name: str = "lambda" if isinstance(node, ast.Lambda) else node.name
+        self.role: Literal["plain", "static", "class", "property"] = "plain"
+        self.defaults: dict[str, Value] = {}
+        self.no_grad = False
+        self.is_context = False
+        self.is_generator = False
+
+
+class Class:
+    """A class of the file."""
+
+    __slots__ = ("attributes", "bases", "block", "fields", "is_record", "name", "node")
+
+    def __init__(self, node: ast.ClassDef, block: Block, bases: tuple[Atom, ...]):
+        self.node = node
+        self.block = block
+        self.name = node.name
+        self.bases = bases
+        self.attributes: dict[str, Value] = {}
+        self.fields: list[str] = []
+        self.is_record = False
+
+    def lineage(self) -> list[Class]:
+        """The class and its bases in the file, nearest first."""
+        found: list[Class] = []
+        waiting: list[Class] = [self]
+        while waiting and len(found) < 20:
+            one = waiting.pop(0)
+            if one not in found:
+                found.append(one)
+                waiting += [b for b in one.bases if isinstance(b, Class)]
+        return found
+
+    def library_bases(self) -> list[str]:
+        return [b.path for c in self.lineage() for b in c.bases if isinstance(b, Ref)]
+
+    def find(self, name: str) -> Value | None:
+        for one in self.lineage():
+            if name in one.attributes:
+                return one.attributes[name]
+        return None
+
+
+class Instance:
+    """An object of a class of the file or of a library."""
+
+    __slots__ = ("attributes", "cls", "facts", "is_module", "path", "place", "since", "sure")
+
+    def __init__(self, cls: Class | None, path: str, is_module: bool):
+        self.cls = cls
+        self.path = path
+        self.is_module = is_module
+        self.place: Place = "cpu"
+        self.sure = True
+        self.since: Site | None = None
+        self.attributes: dict[str, Value] = {}
+        self.facts: dict[str, Any] = {}
+        """What of its construction matters: keyword constants, hooks, the wrapped object."""
+
+
+class ListOf:
+    """A list, set or deque: its elements one by one while few, or what they have in common."""
+
+    __slots__ = ("element", "items")
+
+    def __init__(self) -> None:
+        self.items: list[Value] | None = []
+        self.element: Value = ()
+
+
+class DictOf:
+    """A dict: the values of known keys, and what the others have in common."""
+
+    __slots__ = ("keys", "known", "other")
+
+    def __init__(self) -> None:
+        self.known: dict[Any, Value] = {}
+        self.keys: Value = ()
+        self.other: Value = ()
+
+
+Atom = Union[
+    Unknown, Const, Num, Text, Array, Tensor, Opaque, DeviceIs, Ref, TupleOf, Items, Clock, Bound,
+    Method, Generator, Partial, Super, Function, Class, Instance, ListOf, DictOf,
+]  # fmt: skip
+Value = tuple[Atom, ...]
+
+UNKNOWN: Value = (Unknown(),)
+NUMBER: Value = (Num(),)
+TEXT: Value = (Text(),)
+NONE: Value = (Const(None, "NoneType"),)
+TRUE: Value = (Const(True, "bool"),)
+FALSE: Value = (Const(False, "bool"),)
+
+
+def constant(value: object) -> Value:
+    return (Const(value, type(value).__name__),)
+
+
+def join(first: Value, second: Value) -> Value:
+    """Either of two values."""
+    if first == second or not second:
+        return first
+    if not first:
+        return second
+    merged = list(first)
+    for atom in second:
+        _add(merged, atom)
+    if len(merged) > _MOST_ALTERNATIVES:
+        gpu = [a for a in merged if isinstance(a, Tensor) and a.place == "gpu"]
+        return (Unknown(), *(replace(a, sure=False) for a in gpu[:1]))
+    return tuple(merged)
+
+
+def join_all(values: list[Value] | tuple[Value, ...]) -> Value:
+    joined: Value = ()
+    for value in values:
+        joined = join(joined, value)
+    return joined
+
+
+def _add(merged: list[Atom], atom: Atom) -> None:
+    if atom in merged:
+        return
+    for i, other in enumerate(merged):
+        if isinstance(atom, Tensor) and isinstance(other, Tensor) and atom.place == other.place:
+            merged[i] = Tensor(
+                atom.place,
+                atom.sure and other.sure,
+                atom.pinned and other.pinned,
+                atom.kind if atom.kind == other.kind else None,
+                atom.ndim if atom.ndim == other.ndim else None,
+                atom.grad or other.grad,
+                atom.masked or other.masked,
+                other.since or atom.since,
+            )
+            return
+        if isinstance(atom, Opaque) and isinstance(other, Opaque):
+            merged[i] = Opaque(atom.sure and other.sure, other.since or atom.since)
+            return
+        if isinstance(atom, Clock) and isinstance(other, Clock) and atom.site_id == other.site_id:
+            merged[i] = atom if atom.at > other.at else other
+            return
+        if isinstance(atom, Items) and isinstance(other, Items):
+            merged[i] = Items(join(other.element, atom.element), atom.is_data or other.is_data)
+            return
+        if (
+            isinstance(atom, TupleOf)
+            and isinstance(other, TupleOf)
+            and len(atom.items) == len(other.items)
+        ):
+            merged[i] = TupleOf(
+                tuple(join(a, b) for a, b in zip(other.items, atom.items, strict=True)),
+                atom.names,
+            )
+            return
+    if isinstance(atom, Const):
+        same = [a for a in merged if isinstance(a, Const) and a.type == atom.type]
+        if len(same) >= _MOST_CONSTANTS and atom.type in ("int", "float", "str"):
+            for a in same:
+                merged.remove(a)
+            wide: Atom = Text() if atom.type == "str" else Num()
+            if wide not in merged:
+                merged.append(wide)
+            return
+    merged.append(atom)
+
+
+def depth(value: Value) -> int:
+    """How deep tuples nest in a value; kept small so that loops come to rest."""
+    deepest = 0
+    for atom in value:
+        if isinstance(atom, TupleOf):
+            deepest = max(deepest, 1 + max((depth(i) for i in atom.items), default=0))
+        elif isinstance(atom, Items):
+            deepest = max(deepest, 1 + depth(atom.element))
+    return deepest
+
+
+def tuple_of(items: list[Value] | tuple[Value, ...], names: tuple[str, ...] = ()) -> Value:
+    value: Value = (TupleOf(tuple(items), names),)
+    return value if depth(value) <= _DEEPEST_TUPLE else UNKNOWN
+
+
+def items_of(element: Value, is_data: bool = False) -> Value:
+    value: Value = (Items(element, is_data),)
+    return value if depth(value) <= _DEEPEST_TUPLE else UNKNOWN
+
+
+def string_of(value: Value) -> str | None:
+    """The string that a value certainly is."""
+    if len(value) == 1 and isinstance(value[0], Const) and value[0].type == "str":
+        return value[0].value
+    return None
+
+
+def gpu_atoms(value: Value) -> list[Tensor | Opaque]:
+    """The alternatives that live on the GPU."""
+    return [
+        a for a in value if (isinstance(a, Tensor) and a.place == "gpu") or isinstance(a, Opaque)
+    ]
