@@ -1,13 +1,15 @@
-"""What a rule is."""
+"""What a rule is, and how it says what it found."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from rooflint.flow import DeviceFlow
-from rooflint.model import Finding
+from rooflint.flow import DeviceFlow, Site, Stop
+from rooflint.model import Because, Finding, Fix, Kind, Severity, SourceSpan
 from rooflint.source import SourceFile
+
+_LONGEST_QUOTE = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +23,94 @@ class Rule:
     @property
     def summary(self) -> str:
         return self.docs.strip().partition("\n")[0]
+
+
+def waits(
+    file: SourceFile,
+    stop: Stop,
+    rule: str,
+    *,
+    does: str = "waits for the GPU",
+    kind: Kind = "sync",
+    fixes: Iterable[Fix] = (),
+) -> Iterator[Finding]:
+    """A finding for a wait, unless it happens once and so costs nothing worth telling."""
+    if stop.heat == "once":
+        return
+    wait = stop.wait
+    reason = f": {wait.reason}" if wait.reason else ""
+    yield Finding(
+        span=span_of(file, wait.site),
+        message=f"`{quote(wait.site)}` {does} {_how_often(stop)}{reason}",
+        rule=rule,
+        kind=kind,
+        severity=_severity(stop),
+        certainty="certain" if wait.sure else "likely",
+        heat=stop.heat,
+        fixes=tuple(fixes),
+        because=tuple(_because(file, stop)),
+    )
+
+
+def span_of(file: SourceFile, site: Site) -> SourceSpan:
+    return file.span(site.block, site.node)
+
+
+def line_of(site: Site) -> int:
+    return site.block.first_line + site.node.lineno - 1
+
+
+def quote(site: Site) -> str:
+    """The source text of a place, on one line and not too long."""
+    text = " ".join(site.text.split())
+    if len(text) <= _LONGEST_QUOTE:
+        return text
+    half = _LONGEST_QUOTE // 2
+    return f"{text[: half + 8]} ... {text[-half + 12 :]}"
+
+
+def _severity(stop: Stop) -> Severity:
+    """Never more than the evidence: a warning is certain and on every step."""
+    if stop.heat == "every step":
+        return "warning" if stop.wait.sure else "information"
+    return "information" if stop.wait.sure else "hint"
+
+
+def _how_often(stop: Stop) -> str:
+    loop = stop.loop
+    if stop.heat == "sometimes" and stop.guard is not None:
+        return f"on the steps that line {line_of(stop.guard)} lets through"
+    if loop is None:
+        return "here"
+    if loop.is_framework:
+        return f"each time `{loop.name}` runs"
+    if stop.calls:
+        return f"on every step of the loop at line {line_of(loop.site)}"
+    return "on every step of this loop"
+
+
+def _because(file: SourceFile, stop: Stop) -> Iterator[Because]:
+    wait, loop = stop.wait, stop.loop
+    if wait.since is not None and wait.since.node is not wait.site.node:
+        subject = f"`{quote(wait.subject)}`" if wait.subject is not None else "it"
+        if wait.operation == "copy":
+            yield Because(span_of(file, wait.since), f"{subject} comes from the loader made here")
+        else:
+            yield Because(span_of(file, wait.since), f"{subject} is on the GPU since here")
+    if loop is not None and not loop.is_framework:
+        yield Because(_first_line_of(file, loop.site), "the loop that makes it hot starts here")
+    seen: set[int] = set()
+    for call in stop.calls:
+        if id(call.node) not in seen and len(seen) < 6:
+            seen.add(id(call.node))
+            yield Because(span_of(file, call), "called from here")
+
+
+def _first_line_of(file: SourceFile, site: Site) -> SourceSpan:
+    whole = span_of(file, site)
+    index = whole.line - 1
+    text = file.lines[index] if index < len(file.lines) else ""
+    end = len(text.rstrip())
+    if whole.end_line == whole.line:
+        return whole
+    return SourceSpan(whole.path, whole.line, whole.column, whole.line, max(end, whole.column + 1))

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rooflint.flow.facts import CallFrom, Loop, Timing, Wait, heat_of
+from rooflint.flow.facts import TRAINING_WORK, CallFrom, Loop, Timing, Wait, heat_of
 from rooflint.flow.interpreter import Interpreter
 from rooflint.flow.values import Site
 from rooflint.model import Heat
 from rooflint.source import SourceFile
+
+__all__ = ["DeviceFlow", "Loop", "Site", "Stop", "Timing", "Wait"]
 
 _HEATS: tuple[Heat, ...] = ("every step", "sometimes", "once")
 
@@ -68,10 +70,6 @@ def _stop(wait: Wait) -> Stop:
 
 def _is_benchmark(stop: Stop, timed: set[int]) -> bool:
     """A synchronize that exists to time what runs without training is meant."""
-    from rooflint.flow.facts import TRAINING_WORK
-
     if stop.wait.operation != "synchronize" or id(stop.wait.site.node) not in timed:
         return False
-    return all(
-        item.own < TRAINING_WORK for item in stop.wait.path if isinstance(item, Loop)
-    )
+    return all(item.own < TRAINING_WORK for item in stop.wait.path if isinstance(item, Loop))

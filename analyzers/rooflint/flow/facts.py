@@ -122,7 +122,7 @@ class Timing:
     """What to underline: the difference, or the reading that is too early."""
     start: Clock | None
     fault: Literal["stop", "start", "warm-up"]
-    sure: bool = True
+    in_loop: bool = False
 
 
 def heat_of(path: Path) -> tuple[Heat, Loop | None, Site | None]:

@@ -641,9 +641,11 @@ class Interpreter:
         inside = Frame(frame.block, frame)
         for decorator in node.decorator_list:
             how = self.value(decorator, frame)
-            one.is_record = one.is_record or any(
-                isinstance(a, Ref) and a.path.endswith("dataclass") for a in how
-            ) or any(isinstance(a, Instance) and a.path.endswith("dataclass") for a in how)
+            one.is_record = (
+                one.is_record
+                or any(isinstance(a, Ref) and a.path.endswith("dataclass") for a in how)
+                or any(isinstance(a, Instance) and a.path.endswith("dataclass") for a in how)
+            )
         if any(isinstance(b, Ref) and b.path.endswith("NamedTuple") for b in bases):
             one.is_record = True
         for statement in node.body:
@@ -693,9 +695,7 @@ class Interpreter:
                     self._note_parameter(atom, target.attr, value)
                     self.machine.write_attribute(atom, target.attr, value)
                 elif isinstance(atom, Class):
-                    atom.attributes[target.attr] = join(
-                        atom.attributes.get(target.attr, ()), value
-                    )
+                    atom.attributes[target.attr] = join(atom.attributes.get(target.attr, ()), value)
         elif isinstance(target, ast.Subscript):
             self._store(target, value, frame)
         elif isinstance(target, ast.Starred):
@@ -712,9 +712,7 @@ class Interpreter:
         ):
             instance.facts.setdefault("registered", set()).add(name)
 
-    def _unpack(
-        self, targets: list[ast.expr], value: Value, node: ast.expr, frame: Frame
-    ) -> None:
+    def _unpack(self, targets: list[ast.expr], value: Value, node: ast.expr, frame: Frame) -> None:
         parts: list[Value] = [() for _ in targets]
         starred = next((i for i, t in enumerate(targets) if isinstance(t, ast.Starred)), None)
         for atom in value:
@@ -918,14 +916,15 @@ class Interpreter:
         owner = look.function.owner
         return tuple(Super(owner, r) for r in receivers if isinstance(r, (Instance, Class)))
 
-    def call_method(
-        self, receiver: Value, name: str, node: ast.Attribute, call: Call
-    ) -> Value:
+    def call_method(self, receiver: Value, name: str, node: ast.Attribute, call: Call) -> Value:
         """Call a method on whatever the receiver may be."""
         results: list[Value] = []
         for atom in receiver:
             if isinstance(atom, (Tensor, Opaque)):
-                results.append(library.tensor_method(self, atom, receiver, name, node, call))
+                result = library.tensor_method(self, atom, receiver, name, node, call)
+                results.append(result)
+                if name.endswith("_") and isinstance(node.value, ast.Name):
+                    self._changed_in_place(node.value.id, result, call.frame)
                 continue
             if isinstance(atom, Unknown):
                 results.append(library.unknown_method(self, name, call, node))
@@ -936,6 +935,11 @@ class Interpreter:
                 else:
                     results.append(self.call_atom(member, call))
         return join_all(results) or UNKNOWN
+
+    def _changed_in_place(self, name: str, result: Value, frame: Frame) -> None:
+        """`x.add_(y)`: what flows back from y's gradient now flows through x."""
+        if name in frame.vars and any(isinstance(a, Tensor) and a.grad for a in result):
+            frame.vars[name] = join(frame.vars[name], result)
 
     def call(self, callee: Value, call: Call) -> Value:
         """Call whatever the callee may be."""
@@ -1012,7 +1016,9 @@ class Interpreter:
         after = cls.find("__post_init__")
         if after is not None:
             node = _as_expr(call.node)
-            self.call(self.bound(after, one, node, call.frame), replace(call, arguments=[], keywords={}))
+            self.call(
+                self.bound(after, one, node, call.frame), replace(call, arguments=[], keywords={})
+            )
 
     def call_function(self, function: Function, receiver: Atom | None, call: Call) -> Value:
         """Follow a call of a function of the file."""
@@ -1041,13 +1047,13 @@ class Interpreter:
             if known is not None and known[0] == machine.version:
                 machine.replay(known[2], prefix)
                 return known[1]
-        base = len(machine.path) + 1
+        base, version = len(machine.path) + 1, machine.version
         trace = Trace(base, {}, {})
         outer_waits = machine.traces
         machine.traces = [*outer_waits, trace]
         value = self._run_body(function, receiver, call, None)
         machine.traces = outer_waits
-        if key is not None and not trace.used_clock:
+        if key is not None and not trace.used_clock and version == machine.version:
             trace.waits = {
                 k: [replace(w, path=w.path[base:]) for w in ws[:24]]
                 for k, ws in trace.waits.items()
@@ -1135,9 +1141,7 @@ class Interpreter:
             value = keywords.pop(name, None)
             frame.vars[name] = value or function.defaults.get(name) or spread or UNKNOWN
         if arguments.kwarg is not None:
-            rest_of = self.machine.make(
-                arguments.kwarg, f"kwargs {id(call.node)}", DictOf
-            )
+            rest_of = self.machine.make(arguments.kwarg, f"kwargs {id(call.node)}", DictOf)
             for name, value in keywords.items():
                 self.machine.put(rest_of, constant(name), value)
             if spread:
@@ -1371,10 +1375,10 @@ class Interpreter:
         return library.item(self, base, index, node, frame)
 
     def _slice(self, node: ast.Slice, frame: Frame) -> Value:
-        parts = [
-            self.value(part, frame) for part in (node.lower, node.upper, node.step) if part
-        ]
-        for part, bound in zip(parts, (b for b in (node.lower, node.upper, node.step) if b), strict=True):
+        parts = [self.value(part, frame) for part in (node.lower, node.upper, node.step) if part]
+        for part, bound in zip(
+            parts, (b for b in (node.lower, node.upper, node.step) if b), strict=True
+        ):
             if gpu_atoms(part):
                 tensors = tuple(a for a in part if isinstance(a, Tensor))
                 self.machine.wait(
@@ -1392,7 +1396,9 @@ class Interpreter:
                 if fixed is None:
                     rest = self.elements(spread, element, frame)
                     others = [self.value(e, frame) for e in node.elts if e is not element]
-                    return items_of(join_all([*items, rest, *others]))
+                    one = self.machine.list_at(node)
+                    self.machine.append_like(one, join_all([*items, rest, *others]))
+                    return (one,)
                 items += fixed
             else:
                 items.append(self.value(element, frame))
@@ -1553,9 +1559,7 @@ class Interpreter:
             return self.elements(made, node, frame)
         getter = one.cls.find("__getitem__") if one.cls is not None else None
         if getter is not None:
-            return self.call(
-                self.bound(getter, one, at, frame), Call(node, frame, [NUMBER], {})
-            )
+            return self.call(self.bound(getter, one, at, frame), Call(node, frame, [NUMBER], {}))
         return library.elements_of(self, one, node, frame)
 
 

@@ -62,7 +62,12 @@ BUILTINS = frozenset(
     divmod pow hash vars object exit""".split()
 )
 NO_GRAD = frozenset(
-    ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.grad_mode.no_grad")
+    (
+        "torch.no_grad",
+        "torch.inference_mode",
+        "torch.autograd.no_grad",
+        "torch.autograd.grad_mode.no_grad",
+    )
 )
 _ALIASES = {
     "torch.autograd.Variable": "torch.autograd.variable.Variable",
@@ -169,9 +174,7 @@ def move_module(it: Interpreter, one: Instance, place: Place, sure: bool, site: 
 
 def _non_blocking(call: Call, position: int) -> bool:
     value = call.argument(position, "non_blocking")
-    return value is not None and any(
-        not (isinstance(a, Const) and a.value is False) for a in value
-    )
+    return value is not None and any(not (isinstance(a, Const) and a.value is False) for a in value)
 
 
 def moved(
@@ -193,16 +196,17 @@ def moved(
     for atom in value:
         if isinstance(atom, Tensor):
             if place == "gpu" and atom.place == "cpu" and not non_blocking:
-                _copies(it, at, call.frame, (atom,), sure, source, detail)
+                how = detail or ("pinned" if atom.pinned else "loader" if atom.since else "")
+                _copies(it, at, call.frame, (atom,), sure, source, how)
             if place == "cpu" and atom.place != "cpu":
                 if non_blocking:
                     result.append((replace(atom, place="cpu", since=None),))
                     continue
                 it.machine.wait("cpu", at, call.frame, value, subject=source)
             where = place or atom.place
-            since = (atom.since or site) if where == "gpu" else None
-            if atom.place != "gpu" and where == "gpu":
-                since = site
+            since = None
+            if where == "gpu":
+                since = (atom.since if atom.place == "gpu" else None) or site
             certain = sure if atom.place != where else atom.sure
             result.append((replace(atom, place=where, sure=certain, since=since, pinned=False),))
         elif isinstance(atom, Opaque):
@@ -296,7 +300,9 @@ def shown_tensors(value: Value, deep: int = 3) -> Value:
             found += shown_tensors(elements_of_dict(atom), deep - 1)
         elif isinstance(atom, (Unknown, Array)) or (isinstance(atom, Tensor)):
             found.append(atom)
-    if not any(isinstance(a, Opaque) or (isinstance(a, Tensor) and a.place != "cpu") for a in found):
+    if not any(
+        isinstance(a, Opaque) or (isinstance(a, Tensor) and a.place != "cpu") for a in found
+    ):
         return ()
     return tuple(found)
 
@@ -339,18 +345,28 @@ def judge_timing(machine: Machine, at: Site, stops: list[Clock], starts: list[Cl
             deeper = any(
                 when > start.at and when < stop.at
                 for level, when in machine.last_inner_wait.items()
-                if level > len(start.iteration)
+                if level > start.depth
             )
             if stop.is_pending and not deeper and not (spans_turns and waited_inside):
                 _timing(machine, Timing(at, start, "stop"))
             elif not stop.is_pending and stop.wait_is_explicit:
                 if start.is_pending and not spans_turns:
                     _timing(machine, Timing(start.site, start, "start"))
-                elif not start.launched_before and stop.iteration and not spans_turns:
+                elif (
+                    not start.launched_before
+                    and stop.iteration
+                    and not spans_turns
+                    and not any(
+                        start.at < when < stop.at
+                        for level, when in machine.last_inner_launch.items()
+                        if level > start.depth
+                    )
+                ):
                     _timing(machine, Timing(at, start, "warm-up"))
 
 
 def _timing(machine: Machine, timing: Timing) -> None:
+    timing = replace(timing, in_loop=machine.loop_depth() > 0)
     machine.timings.setdefault((id(timing.site.node), timing.fault), timing)
 
 
@@ -419,7 +435,8 @@ def _transfer(
     """Methods that copy between the devices."""
     machine, frame, at = it.machine, call.frame, call.node
     if name in ("item", "tolist", "numpy"):
-        machine.wait(name, at, frame, whole, subject=subject)
+        kind = atom.kind if isinstance(atom, Tensor) and len(whole) == 1 else None
+        machine.wait(name, at, frame, whole, subject=subject, detail=kind or "")
         if name == "numpy":
             return (Array(),)
         if name == "item":
@@ -500,7 +517,11 @@ def _kind_of_dtype(value: Value | None) -> Any:
                 return "int"
             if name.startswith(("float", "half", "bfloat", "double")):
                 return "float"
-        if isinstance(atom, Ref) and atom.path in ("builtins.float", "builtins.int", "builtins.bool"):
+        if isinstance(atom, Ref) and atom.path in (
+            "builtins.float",
+            "builtins.int",
+            "builtins.bool",
+        ):
             return atom.path.removeprefix("builtins.")
     return None
 
@@ -585,8 +606,12 @@ def _tensor_operation(
         isinstance(t, Tensor) and t.place == "gpu" for t in tensors
     ):
         first = next(t for t in tensors if isinstance(t, Opaque))
-        return _shaped(name, call, operands, Tensor("gpu", first.sure, since=first.since), is_method)
-    return _shaped(name, call, operands, _result(it, name, tensors, operands, call, is_method), is_method)
+        return _shaped(
+            name, call, operands, Tensor("gpu", first.sure, since=first.since), is_method
+        )
+    return _shaped(
+        name, call, operands, _result(it, name, tensors, operands, call, is_method), is_method
+    )
 
 
 def _wait_of(
@@ -674,7 +699,9 @@ def _result(
     ndim = _ndim_after(name, first, call, operands, is_method)
     if name == "masked_select" and first.grad:
         masked = True
-    return Tensor(place, sure, first.pinned and name in known.VIEWS, kind, ndim, grad, masked, since)
+    return Tensor(
+        place, sure, first.pinned and name in known.VIEWS, kind, ndim, grad, masked, since
+    )
 
 
 def _is_false(value: Value | None) -> bool:
@@ -730,9 +757,7 @@ def _ndim_after(
     return None
 
 
-def _shaped(
-    name: str, call: Call, operands: list[Value], result: Tensor, is_method: bool
-) -> Value:
+def _shaped(name: str, call: Call, operands: list[Value], result: Tensor, is_method: bool) -> Value:
     """The result as the function returns it: one tensor, a named pair, a list."""
     pair = known.PAIRS.get(name)
     if pair is not None and name not in known.ALWAYS_PAIRS:
@@ -934,6 +959,7 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
         return _nn_utils(it, name, call)
     if name[:1].isupper() and root.startswith("torch.utils"):
         one = Instance_of(path, it, call)
+        one.since = _here(call)
         if call.arguments:
             one.facts["dataset"] = call.arguments[0]
             one.facts["arguments"] = list(call.arguments)
@@ -954,7 +980,14 @@ def _cuda(it: Interpreter, name: str, path: str, call: Call) -> Value:
     if name == "synchronize":
         _synchronize(it, call)
         return NONE
-    if name in ("Stream", "Event", "CUDAGraph", "current_stream", "default_stream", "ExternalStream"):
+    if name in (
+        "Stream",
+        "Event",
+        "CUDAGraph",
+        "current_stream",
+        "default_stream",
+        "ExternalStream",
+    ):
         if name in ("current_stream", "default_stream"):
             name = "Stream"
         return (Instance_of("torch.cuda." + name, it, call),)
@@ -969,8 +1002,7 @@ def _synchronize(it: Interpreter, call: Call) -> None:
     machine = it.machine
     explicit: Value = (Tensor("gpu"),)
     machine.wait("synchronize", call.node, call.frame, explicit)
-    machine.wait_is_explicit = True
-    machine.last_sync = id(call.node)
+    machine.synchronized(call.node)
 
 
 def _typed_tensor(it: Interpreter, path: str, call: Call) -> Value:
@@ -1021,7 +1053,9 @@ def _create(it: Interpreter, name: str, call: Call) -> Value:
             kind = kind if kind in ("int", "float", "bool") else None  # pyright: ignore
     grad = any(a == Const(True, "bool") for a in call.argument(-1, "requires_grad") or ())
     pinned = any(a == Const(True, "bool") for a in call.argument(-1, "pin_memory") or ())
-    ndim = 1 if name in ("arange", "linspace", "randperm", "logspace") else _ndim_of_size(call, name)
+    ndim = (
+        1 if name in ("arange", "linspace", "randperm", "logspace") else _ndim_of_size(call, name)
+    )
     if place == "gpu":
         # A factory launches a kernel, but not one that makes a loop hot or a timing wrong.
         machine.at += 1
@@ -1065,7 +1099,9 @@ def _create_like(it: Interpreter, name: str, call: Call) -> Value:
         place = wanted or place
     kind = _kind_of_dtype(call.argument(-1, "dtype")) or first.kind
     it.machine.at += 1
-    return (replace(first, place=place, sure=sure, kind=kind, grad=False, masked=False, pinned=False),)
+    return (
+        replace(first, place=place, sure=sure, kind=kind, grad=False, masked=False, pinned=False),
+    )
 
 
 def _tensor_from_data(it: Interpreter, name: str, call: Call) -> Value:
@@ -1094,7 +1130,9 @@ def _tensor_from_data(it: Interpreter, name: str, call: Call) -> Value:
         scalar = all(isinstance(a, (Const, Num)) for a in data)
         copied: Value = (Tensor("gpu"),)
         detail = "scalar" if scalar and name == "tensor" else "data"
-        _copies(it, call.node, frame, copied, sure and not (vague and name != "tensor"), None, detail)
+        _copies(
+            it, call.node, frame, copied, sure and not (vague and name != "tensor"), None, detail
+        )
     return (Tensor(place, sure, False, kind, ndim, since=_here(call) if place == "gpu" else None),)
 
 
@@ -1130,9 +1168,7 @@ def _ndim_of_data(value: Value) -> int | None:
 def _parameter(it: Interpreter, call: Call) -> Value:
     data = call.argument(0, "data") or (Tensor(it.machine.default_place, kind="float"),)
     frozen = _is_false(call.argument(1, "requires_grad"))
-    result = tuple(
-        replace(a, grad=not frozen) if isinstance(a, Tensor) else a for a in data
-    )
+    result = tuple(replace(a, grad=not frozen) if isinstance(a, Tensor) else a for a in data)
     return result
 
 
@@ -1355,7 +1391,10 @@ def _enumerate(it: Interpreter, call: Call) -> Value:
 def _is_data(value: Value) -> bool:
     return any(
         (isinstance(a, Items) and a.is_data)
-        or (isinstance(a, Instance) and (a.path.endswith("DataLoader") or _is_data(a.facts.get("iterable", ()))))
+        or (
+            isinstance(a, Instance)
+            and (a.path.endswith("DataLoader") or _is_data(a.facts.get("iterable", ())))
+        )
         for a in value
     )
 
@@ -1940,13 +1979,15 @@ def attribute_of(it: Interpreter, one: Instance, name: str) -> Value:
     return (Method(one, name),)
 
 
-def elements_of(
-    it: Interpreter, one: Instance, node: ast.expr | ast.stmt, frame: Frame
-) -> Value:
+def elements_of(it: Interpreter, one: Instance, node: ast.expr | ast.stmt, frame: Frame) -> Value:
     """What iterating over a library's object yields."""
     children: list[Value] = one.facts.get("children", [])
     if children:
-        return placed(join_all(children), one) if one.path.startswith("torch.nn.Param") else join_all(children)
+        return (
+            placed(join_all(children), one)
+            if one.path.startswith("torch.nn.Param")
+            else join_all(children)
+        )
     if "iterable" in one.facts:
         return it.elements(one.facts["iterable"], node, frame)
     if one.path.endswith("DataLoader"):
@@ -1989,10 +2030,28 @@ def _batch(it: Interpreter, loader: Instance, node: ast.expr | ast.stmt, frame: 
         made = it.machine.list_at(node, "samples")
         it.machine.append_like(made, one or UNKNOWN)
         batch = it.call(collate, Call(node, frame, [(made,)], {}))
-        return _pinned(batch, pinned)
+        return _from_loader(_pinned(batch, pinned), loader)
     if not one or one == UNKNOWN:
-        return (Tensor("cpu", False, pinned),)
-    return _collated(it, one, pinned, node)
+        return _from_loader((Tensor("cpu", False, pinned),), loader)
+    return _from_loader(_collated(it, one, pinned, node), loader)
+
+
+def _from_loader(value: Value, loader: Instance) -> Value:
+    """The tensors of a batch remember the loader that they come from."""
+    if loader.since is None:
+        return value
+    result: list[Value] = []
+    for atom in value:
+        if isinstance(atom, Tensor) and atom.place == "cpu":
+            result.append((replace(atom, since=loader.since),))
+        elif isinstance(atom, TupleOf):
+            items = [_from_loader(i, loader) for i in atom.items]
+            result.append(tuple_of(items, atom.names))
+        elif isinstance(atom, Items):
+            result.append(items_of(_from_loader(atom.element, loader)))
+        else:
+            result.append((atom,))
+    return join_all(result)
 
 
 def _collated(it: Interpreter, value: Value, pinned: bool, node: ast.AST, deep: int = 3) -> Value:
@@ -2005,7 +2064,9 @@ def _collated(it: Interpreter, value: Value, pinned: bool, node: ast.AST, deep: 
         elif isinstance(atom, (Num, Array)) or (isinstance(atom, Const) and atom.type != "str"):
             kind: Any = atom.type if isinstance(atom, Const) else None
             kind = kind if kind in ("int", "float", "bool") else None
-            result.append((Tensor("cpu", True, pinned, kind, 1 if not isinstance(atom, Array) else None),))
+            result.append(
+                (Tensor("cpu", True, pinned, kind, 1 if not isinstance(atom, Array) else None),)
+            )
         elif isinstance(atom, TupleOf) and deep:
             result.append(tuple_of([_collated(it, i, pinned, node, deep - 1) for i in atom.items]))
         elif isinstance(atom, DictOf) and deep:
@@ -2013,7 +2074,9 @@ def _collated(it: Interpreter, value: Value, pinned: bool, node: ast.AST, deep: 
             for key, inner in atom.known.items():
                 it.machine.put(made, constant(key), _collated(it, inner, pinned, node, deep - 1))
             if atom.other:
-                it.machine.put(made, atom.keys or TEXT, _collated(it, atom.other, pinned, node, deep - 1))
+                it.machine.put(
+                    made, atom.keys or TEXT, _collated(it, atom.other, pinned, node, deep - 1)
+                )
             result.append((made,))
         elif isinstance(atom, (Items, ListOf)) and deep:
             inner = atom.element if isinstance(atom, Items) else elements_of_list(atom)
@@ -2306,9 +2369,7 @@ def _module_method(
     it: Interpreter, one: Instance, name: str, call: Call, node: ast.expr | ast.stmt
 ) -> Value | None:
     subject = node.value if isinstance(node, ast.Attribute) else None
-    parameter: Value = (
-        Tensor(one.place, one.sure, kind="float", grad=True, since=one.since),
-    )
+    parameter: Value = (Tensor(one.place, one.sure, kind="float", grad=True, since=one.since),)
     if name in ("to", "cuda", "cpu"):
         place: Place | None = {"cuda": "gpu", "cpu": "cpu"}.get(name)  # pyright: ignore
         sure = True
@@ -2399,8 +2460,10 @@ def _optimizer_method(it: Interpreter, one: Instance, name: str, call: Call) -> 
             machine.work(TRAINING_WORK)
         state = one.facts.get("state")
         keywords: dict[str, Value] = one.facts.get("keywords", {})
-        if isinstance(state, DictOf) and not _is_true(keywords.get("fused")) and not _is_true(
-            keywords.get("capturable")
+        if (
+            isinstance(state, DictOf)
+            and not _is_true(keywords.get("fused"))
+            and not _is_true(keywords.get("capturable"))
         ):
             inner = [a for v in state.other for a in (v,) if isinstance(a, DictOf)]
             moved_counters = [g for d in inner for g in _on_gpu(elements_of_dict(d))]
@@ -2455,7 +2518,9 @@ def _scaler_method(it: Interpreter, one: Instance, name: str, call: Call) -> Val
 
 def _distribution(it: Interpreter, path: str, name: str, call: Call) -> Value:
     if name == "kl_divergence":
-        held = [a.facts.get("sample", ()) for v in call.arguments for a in v if isinstance(a, Instance)]
+        held = [
+            a.facts.get("sample", ()) for v in call.arguments for a in v if isinstance(a, Instance)
+        ]
         return join_all(held) or UNKNOWN
     if not name[:1].isupper():
         return call_unknown(it, call)
@@ -2507,8 +2572,12 @@ def _distribution_method(it: Interpreter, one: Instance, name: str, call: Call) 
                          reason="it checks the value on the host")  # fmt: skip
         if held:
             machine.work(TENSOR_WORK)
-        return tuple(replace(a, kind="float", grad=True) if isinstance(a, Tensor) else a for a in sample)
-    return tuple(replace(a, kind="float", grad=True) if isinstance(a, Tensor) else a for a in sample)
+        return tuple(
+            replace(a, kind="float", grad=True) if isinstance(a, Tensor) else a for a in sample
+        )
+    return tuple(
+        replace(a, kind="float", grad=True) if isinstance(a, Tensor) else a for a in sample
+    )
 
 
 def _metric_update(it: Interpreter, one: Instance, call: Call) -> None:
@@ -2609,7 +2678,11 @@ def _object_item(
     children: list[Value] = one.facts.get("children", [])
     if children:
         number = index[0] if len(index) == 1 else None
-        if isinstance(number, Const) and number.type == "int" and -len(children) <= number.value < len(children):
+        if (
+            isinstance(number, Const)
+            and number.type == "int"
+            and -len(children) <= number.value < len(children)
+        ):
             return children[number.value]
         return (one,) if _is_slice(index) else join_all(children)
     return elements_of(it, one, node, frame)
@@ -2687,7 +2760,9 @@ def _tensor_item(
                     _index_copy(it, part_node, frame, atom, "the list of indices")
             elif isinstance(one, TupleOf) and one.names == ("slice",):
                 continue
-            elif isinstance(one, (Const, Num)) and not (isinstance(one, Const) and one.type != "int"):
+            elif isinstance(one, (Const, Num)) and not (
+                isinstance(one, Const) and one.type != "int"
+            ):
                 ndim = ndim - 1 if ndim else None
             elif isinstance(one, Const) and one.value is None:
                 ndim = ndim + 1 if ndim is not None else None
@@ -2700,22 +2775,28 @@ def _tensor_item(
 
 def _both(atom: Tensor, mask: Tensor) -> Value:
     place: Place = "gpu" if "gpu" in (atom.place, mask.place) else atom.place
-    return (replace(mask, place=place, sure=atom.sure and mask.sure, since=mask.since or atom.since),)
+    return (
+        replace(mask, place=place, sure=atom.sure and mask.sure, since=mask.since or atom.since),
+    )
 
 
 def _is_index_list(atom: Atom) -> bool:
     return isinstance(atom, Items)
 
 
-def _index_copy(
-    it: Interpreter, node: ast.expr, frame: Frame, atom: Tensor, what: str
-) -> None:
+def _index_copy(it: Interpreter, node: ast.expr, frame: Frame, atom: Tensor, what: str) -> None:
     it.machine.wait("index-copy", node, frame, (replace(atom, place="gpu"),), subject=node,
                     reason=f"{what} is copied to the GPU first")  # fmt: skip
 
 
 def _looks_like_mask(node: ast.expr) -> bool:
-    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    name = (
+        node.id
+        if isinstance(node, ast.Name)
+        else node.attr
+        if isinstance(node, ast.Attribute)
+        else ""
+    )
     return "mask" in name
 
 
@@ -2797,5 +2878,3 @@ def contains(
         it.machine.wait("iterate", node, frame, held, subject=subject,
                         reason="Python compares the elements one by one")  # fmt: skip
     return NUMBER
-
-

@@ -64,6 +64,7 @@ class Machine:
         self.last_wait = 0
         self.last_inner_wait: dict[int, int] = {}
         """By depth of loops: when the host last waited at that depth."""
+        self.last_inner_launch: dict[int, int] = {}
         self.wait_is_explicit = False
         self.last_sync: int | None = None
         self.steps = 0
@@ -87,6 +88,7 @@ class Machine:
         """The host queues work of this rank."""
         self.at += 1
         self.last_launch = self.at
+        self.last_inner_launch[self.loop_depth()] = self.at
         self.last_sync = None
         for trace in self.traces:
             trace.launches = True
@@ -175,10 +177,18 @@ class Machine:
         if trace.launches:
             self.at += 1
             self.last_launch = self.at
+            self.last_inner_launch[self.loop_depth()] = self.at
             for outer in self.traces:
                 outer.launches = True
         if trace.waited:
             self.waited()
+
+    def synchronized(self, node: ast.expr | ast.stmt) -> None:
+        """The host has waited for all of the GPU's work because it was told to."""
+        self.wait_is_explicit = True
+        self.last_sync = id(node)
+        for trace in self.traces:
+            trace.used_clock = True
 
     def read_clock(self, node: ast.expr, frame: Frame) -> Value:
         for trace in self.traces:
@@ -195,6 +205,7 @@ class Machine:
                 self.last_wait,
                 self.wait_is_explicit,
                 self.iterations,
+                self.loop_depth(),
                 self.last_launch > 0,
             ),
         )
@@ -305,5 +316,3 @@ def elements_of_list(one: ListOf) -> Value:
 def elements_of_dict(one: DictOf) -> Value:
     """What a value of a dict may be."""
     return join(one.other, _joined(list(one.known.values()))) or UNKNOWN
-
-

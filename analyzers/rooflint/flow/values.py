@@ -124,6 +124,8 @@ class Clock:
     last_wait: int
     wait_is_explicit: bool
     iteration: tuple[int, ...] = ()
+    depth: int = 0
+    """How many loops it was read in."""
     launched_before: bool = True
 
     @property

@@ -6,9 +6,40 @@ from rooflint.config import Config, suppressed_rules
 from rooflint.flow import DeviceFlow
 from rooflint.model import Finding
 from rooflint.rule import Rule
+from rooflint.rules import (
+    blocking_copy,
+    copy_to_host,
+    data_dependent_shape,
+    distribution_check,
+    hidden_check,
+    item_in_loop,
+    linalg_check,
+    naive_timing,
+    synchronize_in_loop,
+    tensor_as_index,
+    tensor_as_text,
+    tensor_in_condition,
+    tensor_iterated,
+    tensor_to_number,
+)
 from rooflint.source import SourceFile
 
-RULES: tuple[Rule, ...] = ()
+RULES: tuple[Rule, ...] = (
+    blocking_copy.RULE,
+    copy_to_host.RULE,
+    data_dependent_shape.RULE,
+    distribution_check.RULE,
+    hidden_check.RULE,
+    item_in_loop.RULE,
+    linalg_check.RULE,
+    naive_timing.RULE,
+    synchronize_in_loop.RULE,
+    tensor_as_index.RULE,
+    tensor_as_text.RULE,
+    tensor_in_condition.RULE,
+    tensor_iterated.RULE,
+    tensor_to_number.RULE,
+)
 
 
 def check_file(file: SourceFile, config: Config | None = None) -> tuple[Finding, ...]:
