@@ -87,7 +87,8 @@ def _checked(table: dict[str, Any], file: Path) -> Config:
     for key in table:
         if key not in known:
             raise RooflintError(
-                f"{file}: tool.rooflint has no setting {key!r}; use one of {', '.join(sorted(known))}."
+                f"{file}: tool.rooflint has no setting {key!r}; "
+                f"use one of {', '.join(sorted(known))}."
             )
     severity: Any = table.get("severity", {})
     allowed = get_args(Severity)

@@ -37,7 +37,7 @@ def find_files(paths: Iterable[str | Path], config: Config) -> list[Path]:
     return list(found)
 
 
-def read_source(path: Path) -> str:
+def read_text(path: Path) -> str:
     """The text of a Python file in the encoding that it declares."""
     try:
         with path.open("rb") as stream:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
-from typing import Literal, Union
+from typing import Literal
 
 from rooflint.flow.values import Clock, Site
 from rooflint.model import Heat
@@ -79,7 +79,7 @@ class CallFrom:
     site: Site
 
 
-PathItem = Union[Loop, Guard, CallFrom]
+PathItem = Loop | Guard | CallFrom
 Path = tuple[PathItem, ...]
 
 

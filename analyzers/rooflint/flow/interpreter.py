@@ -9,26 +9,25 @@ followed afterwards with unknown arguments.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from rooflint.flow import library
-from rooflint.flow.facts import TENSOR_WORK, CallFrom, Guard, Loop, Timing
+from rooflint.flow.facts import TENSOR_WORK, CallFrom, Guard, Loop
 from rooflint.flow.machine import (
+    Call,
     Machine,
     OutOfBudget,
     Trace,
-    elements_of_dict,
     elements_of_list,
+    fixed_items,
 )
 from rooflint.flow.torch_calls import HOST_ATTRIBUTES, STEP_METHODS, TENSOR_ATTRIBUTES
 from rooflint.flow.values import (
-    FALSE,
     NONE,
     NUMBER,
     TEXT,
-    TRUE,
     UNKNOWN,
     Array,
     Atom,
@@ -68,27 +67,6 @@ from rooflint.source import Block, SourceFile
 _DEEPEST_CALL = 30
 _MOST_PASSES = 3
 _FunctionNode = (ast.FunctionDef, ast.AsyncFunctionDef)
-
-
-@dataclass(slots=True)
-class Call:
-    """A call with its arguments followed."""
-
-    node: ast.expr | ast.stmt
-    frame: Frame
-    arguments: list[Value]
-    keywords: dict[str, Value]
-    nodes: Sequence[ast.expr] = ()
-    starred: bool = False
-
-    def argument(self, position: int, *names: str) -> Value | None:
-        """The argument at a position or by one of its names."""
-        for name in names:
-            if name in self.keywords:
-                return self.keywords[name]
-        if 0 <= position < len(self.arguments):
-            return self.arguments[position]
-        return None
 
 
 class _Escape:
@@ -213,19 +191,19 @@ class Interpreter:
                 return False
         return True
 
-    def _expression(self, node: ast.Expr, frame: Frame) -> None:
+    def on_expression(self, node: ast.Expr, frame: Frame) -> None:
         self.value(node.value, frame)
 
-    def _assign(self, node: ast.Assign, frame: Frame) -> None:
+    def on_assign(self, node: ast.Assign, frame: Frame) -> None:
         value = self.value(node.value, frame)
         for target in node.targets:
             self.assign(target, value, frame)
 
-    def _annotated(self, node: ast.AnnAssign, frame: Frame) -> None:
+    def on_annotated(self, node: ast.AnnAssign, frame: Frame) -> None:
         if node.value is not None:
             self.assign(node.target, self.value(node.value, frame), frame)
 
-    def _augmented(self, node: ast.AugAssign, frame: Frame) -> None:
+    def on_augmented(self, node: ast.AugAssign, frame: Frame) -> None:
         target = node.target
         loaded = _loaded(target)
         old = self.value(loaded, frame)
@@ -238,7 +216,7 @@ class Interpreter:
             result = old
         self.assign(target, result, frame)
 
-    def _if(self, node: ast.If, frame: Frame) -> bool:
+    def on_if(self, node: ast.If, frame: Frame) -> bool:
         truth = self.condition(node.test, frame)
         if truth is True:
             self.narrow(node.test, frame, True)
@@ -313,7 +291,7 @@ class Interpreter:
                 return self.value(node, frame)
         return UNKNOWN
 
-    def _for(self, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
+    def on_for(self, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
         machine = self.machine
         iterable = self.value(node.iter, frame)
         loop = machine.loop(
@@ -329,7 +307,7 @@ class Interpreter:
         machine.path = path
         return comes_out
 
-    def _while(self, node: ast.While, frame: Frame) -> bool:
+    def on_while(self, node: ast.While, frame: Frame) -> bool:
         machine = self.machine
         loop = machine.loop(
             node, lambda: Loop(Site(frame.block, node), _names_of(node.test), False)
@@ -417,7 +395,7 @@ class Interpreter:
         if any(w in text for w in ("'parameters'", "'named_parameters'", "'state_dict'", "'modul")):
             loop.is_quiet = True
 
-    def _with(self, node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
+    def on_with(self, node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
         return self._enter(list(node.items), node.body, frame)
 
     def _enter(self, items: list[ast.withitem], body: list[ast.stmt], frame: Frame) -> bool:
@@ -426,18 +404,11 @@ class Interpreter:
         machine = self.machine
         item, rest = items[0], items[1:]
         context = self.value(item.context_expr, frame)
-        for atom in context:
-            if isinstance(atom, Generator) and atom.function.is_context:
-                result: list[bool] = []
-
-                def resume(value: Value) -> None:
-                    if not result:
-                        if item.optional_vars is not None:
-                            self.assign(item.optional_vars, value, frame)
-                        result.append(self._enter(rest, body, frame))
-
-                self.run_generator(atom, Call(item.context_expr, frame, [], {}), resume)
-                return result[0] if result else self._enter(rest, body, frame)
+        generator = next(
+            (a for a in context if isinstance(a, Generator) and a.function.is_context), None
+        )
+        if generator is not None:
+            return self._enter_generator(generator, item, rest, body, frame)
         entered = context
         for atom in context:
             if isinstance(atom, Instance) and atom.cls is not None:
@@ -464,7 +435,27 @@ class Interpreter:
                 self.call(leave, Call(item.context_expr, frame, [NONE, NONE, NONE], {}))
         return comes_out
 
-    def _try(self, node: ast.Try, frame: Frame) -> bool:
+    def _enter_generator(
+        self,
+        generator: Generator,
+        item: ast.withitem,
+        rest: list[ast.withitem],
+        body: list[ast.stmt],
+        frame: Frame,
+    ) -> bool:
+        """A context manager written as a generator: the body runs where it yields."""
+        ends: list[bool] = []
+
+        def resume(value: Value) -> None:
+            if not ends:
+                if item.optional_vars is not None:
+                    self.assign(item.optional_vars, value, frame)
+                ends.append(self._enter(rest, body, frame))
+
+        self.run_generator(generator, Call(item.context_expr, frame, [], {}), resume)
+        return ends[0] if ends else self._enter(rest, body, frame)
+
+    def on_try(self, node: ast.Try, frame: Frame) -> bool:
         machine = self.machine
         before = dict(frame.vars)
         comes_out = self.statements(node.body, frame)
@@ -493,7 +484,7 @@ class Interpreter:
             return False
         return after is not None
 
-    def _match(self, node: ast.Match, frame: Frame) -> bool:
+    def on_match(self, node: ast.Match, frame: Frame) -> bool:
         machine = self.machine
         subject = self.value(node.subject, frame)
         before, ends = frame.vars, [frame.vars]
@@ -516,12 +507,12 @@ class Interpreter:
         frame.vars = joined
         return True
 
-    def _return(self, node: ast.Return, frame: Frame) -> bool:
+    def on_return(self, node: ast.Return, frame: Frame) -> bool:
         value = self.value(node.value, frame) if node.value is not None else NONE
         frame.returned = join(frame.returned, value)
         return False
 
-    def _raise(self, node: ast.Raise, frame: Frame) -> bool:
+    def on_raise(self, node: ast.Raise, frame: Frame) -> bool:
         if node.exc is not None:
             path = self.machine.path
             self.machine.path = (*path, Guard(Site(frame.block, node)))
@@ -529,17 +520,17 @@ class Interpreter:
             self.machine.path = path
         return False
 
-    def _break(self, node: ast.Break, frame: Frame) -> bool:
+    def on_break(self, node: ast.Break, frame: Frame) -> bool:
         if self.escapes:
             self.escapes[-1].breaks.append(frame.vars)
         return False
 
-    def _continue(self, node: ast.Continue, frame: Frame) -> bool:
+    def on_continue(self, node: ast.Continue, frame: Frame) -> bool:
         if self.escapes:
             self.escapes[-1].continues.append(frame.vars)
         return False
 
-    def _assert(self, node: ast.Assert, frame: Frame) -> None:
+    def on_assert(self, node: ast.Assert, frame: Frame) -> None:
         truth = self.condition(node.test, frame)
         if truth is not False:
             self.narrow(node.test, frame, True)
@@ -549,7 +540,7 @@ class Interpreter:
             self.value(node.msg, frame)
             self.machine.path = path
 
-    def _import(self, node: ast.Import, frame: Frame) -> None:
+    def on_import(self, node: ast.Import, frame: Frame) -> None:
         for alias in node.names:
             if alias.asname:
                 self.bind(alias.asname, (Ref(alias.name),), frame)
@@ -557,14 +548,14 @@ class Interpreter:
                 root = alias.name.partition(".")[0]
                 self.bind(root, (Ref(root),), frame)
 
-    def _import_from(self, node: ast.ImportFrom, frame: Frame) -> None:
+    def on_import_from(self, node: ast.ImportFrom, frame: Frame) -> None:
         base = "." * node.level + (node.module or "")
         for alias in node.names:
             if alias.name != "*":
                 path = library.canonical(f"{base}.{alias.name}")
                 self.bind(alias.asname or alias.name, (Ref(path),), frame)
 
-    def _global(self, node: ast.Global | ast.Nonlocal, frame: Frame) -> None:
+    def on_global(self, node: ast.Global | ast.Nonlocal, frame: Frame) -> None:
         outer = frame.parent
         while isinstance(node, ast.Global) and outer is not None and outer.parent is not None:
             outer = outer.parent
@@ -575,7 +566,7 @@ class Interpreter:
                     owner = owner.parent
                 frame.names_elsewhere[name] = owner or outer
 
-    def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
+    def on_define(self, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
         function = self.function_at(node, frame, None)
         self.bind(node.name, self._decorated(function, node, frame), frame)
 
@@ -632,7 +623,7 @@ class Interpreter:
                 value = self.call(how, Call(decorator, frame, [value], {}))
         return value
 
-    def _define_class(self, node: ast.ClassDef, frame: Frame) -> None:
+    def on_define_class(self, node: ast.ClassDef, frame: Frame) -> None:
         bases = [a for b in node.bases for a in self.value(b, frame)]
         one = self.machine.make(node, "class", lambda: Class(node, frame.block, tuple(bases)))
         one.bases = tuple(bases)
@@ -654,11 +645,11 @@ class Interpreter:
                 function.owner = one
                 value = self._decorated(function, statement, inside)
                 inside.vars[statement.name] = value
-            else:
-                if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-                    if statement.target.id not in one.fields:
-                        one.fields.append(statement.target.id)
-                self.statements([statement], inside)
+                continue
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                name = statement.target.id
+                one.fields += [name] if name not in one.fields else []
+            self.statements([statement], inside)
         one.attributes = {**one.attributes, **inside.vars}
         # Methods see the module's names, not the class's.
         for value in inside.vars.values():
@@ -667,7 +658,7 @@ class Interpreter:
                     atom.frame = frame
         self.bind(node.name, (one,), frame)
 
-    def _delete(self, node: ast.Delete, frame: Frame) -> None:
+    def on_delete(self, node: ast.Delete, frame: Frame) -> None:
         for target in node.targets:
             if isinstance(target, ast.Name):
                 frame.vars.pop(target.id, None)
@@ -749,7 +740,7 @@ class Interpreter:
                 self.call(method, Call(target, frame, [index, value], {}))
         library.store_item(self, base, index, value, target, frame)
 
-    def _name(self, node: ast.Name, frame: Frame) -> Value:
+    def on_name(self, node: ast.Name, frame: Frame) -> Value:
         look: Frame | None = frame.names_elsewhere.get(node.id, frame)
         while look is not None:
             found = look.vars.get(node.id)
@@ -767,12 +758,12 @@ class Interpreter:
         follow = _EXPRESSIONS.get(type(node))
         return follow(self, node, frame) if follow is not None else UNKNOWN
 
-    def _constant(self, node: ast.Constant, frame: Frame) -> Value:
+    def on_constant(self, node: ast.Constant, frame: Frame) -> Value:
         if isinstance(node.value, (str, int, float, bool, type(None))):
             return constant(node.value)
         return UNKNOWN if node.value is ... else NUMBER
 
-    def _attribute(self, node: ast.Attribute, frame: Frame) -> Value:
+    def on_attribute(self, node: ast.Attribute, frame: Frame) -> Value:
         return self.attribute(self.value(node.value, frame), node.attr, node, frame)
 
     def attribute(self, base: Value, name: str, node: ast.expr, frame: Frame) -> Value:
@@ -805,7 +796,9 @@ class Interpreter:
         if isinstance(atom, Instance):
             return self._attribute_of_instance(atom, name, node, frame)
         if isinstance(atom, Super):
-            lineage = atom.receiver.cls.lineage() if _has_class(atom.receiver) else []  # pyright: ignore
+            receiver = atom.receiver
+            cls = receiver.cls if isinstance(receiver, Instance) else None
+            lineage = cls.lineage() if cls is not None else []
             after = lineage[lineage.index(atom.owner) + 1 :] if atom.owner in lineage else []
             for one in after:
                 if name in one.attributes:
@@ -866,9 +859,10 @@ class Interpreter:
                 result.append((atom,))
         return join_all(result)
 
-    def _call(self, node: ast.Call, frame: Frame) -> Value:
+    def on_call(self, node: ast.Call, frame: Frame) -> Value:
         function = node.func
         receiver: Value | None = None
+        callee: Value = ()
         if isinstance(function, ast.Attribute):
             receiver = self.value(function.value, frame)
         elif not isinstance(function, ast.Name) or function.id != "super":
@@ -880,7 +874,7 @@ class Interpreter:
         for argument in node.args:
             if isinstance(argument, ast.Starred):
                 spread = self.value(argument.value, frame)
-                fixed = _fixed_items(spread)
+                fixed = fixed_items(spread)
                 if fixed is not None:
                     arguments += fixed
                 else:
@@ -951,7 +945,7 @@ class Interpreter:
         if isinstance(atom, Bound):
             return self.call_function(atom.function, atom.receiver, call)
         if isinstance(atom, Ref):
-            return library.call(self, atom.path, call)
+            return library.call_named(self, atom.path, call)
         if isinstance(atom, Class):
             return self.instantiate(atom, call)
         if isinstance(atom, Instance):
@@ -1150,7 +1144,7 @@ class Interpreter:
 
     # --- operators
 
-    def _binary(self, node: ast.BinOp, frame: Frame) -> Value:
+    def on_binary(self, node: ast.BinOp, frame: Frame) -> Value:
         left = self.value(node.left, frame)
         right = self.value(node.right, frame)
         return self.binary(node, node.op, left, right, frame, node.left, node.right)
@@ -1200,7 +1194,7 @@ class Interpreter:
             at = Site(frame.block, node) if isinstance(left_node, ast.Call) else stops[0].site
             library.judge_timing(self.machine, at, stops, starts)
 
-    def _unary(self, node: ast.UnaryOp, frame: Frame) -> Value:
+    def on_unary(self, node: ast.UnaryOp, frame: Frame) -> Value:
         if isinstance(node.op, ast.Not):
             truth = self.condition(node.operand, frame)
             return NUMBER if truth is None else constant(not truth)
@@ -1213,7 +1207,7 @@ class Interpreter:
             return NUMBER
         return value
 
-    def _compare(self, node: ast.Compare, frame: Frame) -> Value:
+    def on_compare(self, node: ast.Compare, frame: Frame) -> Value:
         left_node = node.left
         left = self.value(left_node, frame)
         result: Value = ()
@@ -1259,7 +1253,7 @@ class Interpreter:
             self.machine.work(TENSOR_WORK)
         return join_all(results) or NUMBER
 
-    def _boolean(self, node: ast.BoolOp, frame: Frame) -> Value:
+    def on_boolean(self, node: ast.BoolOp, frame: Frame) -> Value:
         result: Value = ()
         is_and = isinstance(node.op, ast.And)
         before = frame.vars
@@ -1353,7 +1347,7 @@ class Interpreter:
             if kept and kept != value:
                 frame.vars[name] = kept
 
-    def _conditional(self, node: ast.IfExp, frame: Frame) -> Value:
+    def on_conditional(self, node: ast.IfExp, frame: Frame) -> Value:
         truth = self.condition(node.test, frame)
         if truth is True:
             return self.value(node.body, frame)
@@ -1369,12 +1363,12 @@ class Interpreter:
         frame.vars = saved
         return join(body, other)
 
-    def _subscript(self, node: ast.Subscript, frame: Frame) -> Value:
+    def on_subscript(self, node: ast.Subscript, frame: Frame) -> Value:
         base = self.value(node.value, frame)
         index = self.value(node.slice, frame)
         return library.item(self, base, index, node, frame)
 
-    def _slice(self, node: ast.Slice, frame: Frame) -> Value:
+    def on_slice(self, node: ast.Slice, frame: Frame) -> Value:
         parts = [self.value(part, frame) for part in (node.lower, node.upper, node.step) if part]
         for part, bound in zip(
             parts, (b for b in (node.lower, node.upper, node.step) if b), strict=True
@@ -1387,12 +1381,12 @@ class Interpreter:
                 )  # fmt: skip
         return (TupleOf((), ("slice",)),)
 
-    def _tuple(self, node: ast.Tuple, frame: Frame) -> Value:
+    def on_tuple(self, node: ast.Tuple, frame: Frame) -> Value:
         items: list[Value] = []
         for element in node.elts:
             if isinstance(element, ast.Starred):
                 spread = self.value(element.value, frame)
-                fixed = _fixed_items(spread)
+                fixed = fixed_items(spread)
                 if fixed is None:
                     rest = self.elements(spread, element, frame)
                     others = [self.value(e, frame) for e in node.elts if e is not element]
@@ -1404,20 +1398,20 @@ class Interpreter:
                 items.append(self.value(element, frame))
         return tuple_of(items)
 
-    def _list(self, node: ast.List | ast.Set, frame: Frame) -> Value:
+    def on_list(self, node: ast.List | ast.Set, frame: Frame) -> Value:
         one = self.machine.list_at(node)
         items: list[Value] = []
         for element in node.elts:
             if isinstance(element, ast.Starred):
                 spread = self.value(element.value, frame)
-                fixed = _fixed_items(spread)
+                fixed = fixed_items(spread)
                 items += fixed if fixed is not None else [self.elements(spread, element, frame)]
             else:
                 items.append(self.value(element, frame))
         self.machine.fill(one, items)
         return (one,)
 
-    def _dict(self, node: ast.Dict, frame: Frame) -> Value:
+    def on_dict(self, node: ast.Dict, frame: Frame) -> Value:
         one = self.machine.dict_at(node)
         for key, value_node in zip(node.keys, node.values, strict=True):
             value = self.value(value_node, frame)
@@ -1432,7 +1426,7 @@ class Interpreter:
                 self.machine.put(one, self.value(key, frame), value)
         return (one,)
 
-    def _comprehension(
+    def on_comprehension(
         self,
         node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
         frame: Frame,
@@ -1451,7 +1445,7 @@ class Interpreter:
             loop.transparent = True
             machine.path = (*machine.path, loop)
             element = self.elements(iterable, generator.iter, inside)
-            fixed = _fixed_items(iterable) if i == 0 and len(node.generators) == 1 else None
+            fixed = fixed_items(iterable) if i == 0 and len(node.generators) == 1 else None
             self.assign(generator.target, element, inside)
             for test in generator.ifs:
                 self.condition(test, inside)
@@ -1484,23 +1478,23 @@ class Interpreter:
         machine.path = path
         return result
 
-    def _joined(self, node: ast.JoinedStr, frame: Frame) -> Value:
+    def on_joined(self, node: ast.JoinedStr, frame: Frame) -> Value:
         start = ""
         for i, part in enumerate(node.values):
             if isinstance(part, ast.FormattedValue):
                 value = self.value(part.value, frame)
                 if isinstance(part.format_spec, ast.JoinedStr):
-                    self._joined(part.format_spec, frame)
+                    self.on_joined(part.format_spec, frame)
                 library.formatted(self, value, part.value, node, frame)
             elif i == 0 and isinstance(part, ast.Constant):
                 start = str(part.value)
         # `f"cuda:{rank}"` names a device whatever the rank.
         return constant("cuda:0") if start.startswith("cuda") else TEXT
 
-    def _lambda(self, node: ast.Lambda, frame: Frame) -> Value:
+    def on_lambda(self, node: ast.Lambda, frame: Frame) -> Value:
         return (self.function_at(node, frame, None),)
 
-    def _named(self, node: ast.NamedExpr, frame: Frame) -> Value:
+    def on_named(self, node: ast.NamedExpr, frame: Frame) -> Value:
         value = self.value(node.value, frame)
         owner = frame
         while owner.function is None and owner.parent is not None:
@@ -1508,18 +1502,18 @@ class Interpreter:
         self.assign(node.target, value, owner)
         return value
 
-    def _starred(self, node: ast.Starred, frame: Frame) -> Value:
+    def on_starred(self, node: ast.Starred, frame: Frame) -> Value:
         return self.elements(self.value(node.value, frame), node, frame)
 
-    def _await(self, node: ast.Await, frame: Frame) -> Value:
+    def on_await(self, node: ast.Await, frame: Frame) -> Value:
         return self.value(node.value, frame)
 
-    def _yield(self, node: ast.Yield, frame: Frame) -> Value:
+    def on_yield(self, node: ast.Yield, frame: Frame) -> Value:
         value = self.value(node.value, frame) if node.value is not None else NONE
         self._resume(value, frame)
         return UNKNOWN
 
-    def _yield_from(self, node: ast.YieldFrom, frame: Frame) -> Value:
+    def on_yield_from(self, node: ast.YieldFrom, frame: Frame) -> Value:
         self._resume(self.elements(self.value(node.value, frame), node, frame), frame)
         return UNKNOWN
 
@@ -1684,10 +1678,6 @@ def _is_vague(atom: Atom) -> bool:
     return isinstance(atom, Unknown)
 
 
-def _has_class(atom: Atom) -> bool:
-    return isinstance(atom, Instance) and atom.cls is not None
-
-
 def _is_no_grad(atom: Atom) -> bool:
     if isinstance(atom, Instance):
         return atom.path in library.NO_GRAD and not atom.facts.get("enabled_false")
@@ -1725,10 +1715,9 @@ def _truth(value: Value) -> bool | None:
     for atom in value:
         if isinstance(atom, Const):
             truths.add(bool(atom.value) if atom.type in ("bool", "NoneType", "str") else None)
-        elif isinstance(atom, (Function, Bound, Class, Ref, DeviceIs, Partial)):
-            truths.add(True)
-        elif isinstance(atom, Instance) and not (
-            atom.cls is None or atom.cls.find("__len__") or atom.cls.find("__bool__")
+        elif isinstance(atom, (Function, Bound, Class, Ref, DeviceIs, Partial)) or (
+            isinstance(atom, Instance)
+            and not (atom.cls is None or atom.cls.find("__len__") or atom.cls.find("__bool__"))
         ):
             truths.add(True)
         else:
@@ -1738,20 +1727,6 @@ def _truth(value: Value) -> bool | None:
 
 def _falsy(value: Value) -> Value:
     return tuple(a for a in value if _truth((a,)) is not True)
-
-
-def _fixed_items(value: Value) -> list[Value] | None:
-    if len(value) != 1:
-        return None
-    atom = value[0]
-    if isinstance(atom, TupleOf):
-        return list(atom.items)
-    if isinstance(atom, ListOf) and atom.items is not None and not atom.element:
-        return list(atom.items)
-    if isinstance(atom, Instance) and "children" in atom.facts and atom.cls is None:
-        children: Any = atom.facts["children"]
-        return list(children)
-    return None
 
 
 def _join_vars(first: dict[str, Value], second: dict[str, Value]) -> dict[str, Value]:
@@ -1813,9 +1788,10 @@ def _argument_of_nobody(parameter: ast.arg, is_module: bool, function: str) -> V
     annotation = ast.unparse(parameter.annotation) if parameter.annotation is not None else ""
     if function in STEP_METHODS and parameter.arg in ("batch", "inputs"):
         return (Opaque(False),)
-    if annotation.endswith("Tensor") or "Tensor |" in annotation or "Tensor]" == annotation[-7:]:
-        if not annotation.startswith(("list", "List", "dict", "Dict", "tuple", "Tuple")):
-            return (Tensor("unknown", False),)
+    containers = ("list", "List", "dict", "Dict", "tuple", "Tuple")
+    is_tensor = annotation.endswith(("Tensor", "Tensor]")) or "Tensor |" in annotation
+    if is_tensor and not annotation.startswith(containers):
+        return (Tensor("unknown", False),)
     if parameter.arg == "device":
         return (DeviceIs("unknown"),)
     if is_module and function == "forward" and not annotation:
@@ -1828,62 +1804,59 @@ def _as_expr(node: ast.expr | ast.stmt) -> Any:
 
 
 _STATEMENTS: dict[type[ast.stmt], Callable[[Any, Any, Frame], bool | None]] = {
-    ast.Expr: Interpreter._expression,
-    ast.Assign: Interpreter._assign,
-    ast.AnnAssign: Interpreter._annotated,
-    ast.AugAssign: Interpreter._augmented,
-    ast.If: Interpreter._if,
-    ast.For: Interpreter._for,
-    ast.AsyncFor: Interpreter._for,
-    ast.While: Interpreter._while,
-    ast.With: Interpreter._with,
-    ast.AsyncWith: Interpreter._with,
-    ast.Try: Interpreter._try,
-    ast.Match: Interpreter._match,
-    ast.Return: Interpreter._return,
-    ast.Raise: Interpreter._raise,
-    ast.Break: Interpreter._break,
-    ast.Continue: Interpreter._continue,
-    ast.Assert: Interpreter._assert,
-    ast.Import: Interpreter._import,
-    ast.ImportFrom: Interpreter._import_from,
-    ast.Global: Interpreter._global,
-    ast.Nonlocal: Interpreter._global,
-    ast.FunctionDef: Interpreter._define,
-    ast.AsyncFunctionDef: Interpreter._define,
-    ast.ClassDef: Interpreter._define_class,
-    ast.Delete: Interpreter._delete,
+    ast.Expr: Interpreter.on_expression,
+    ast.Assign: Interpreter.on_assign,
+    ast.AnnAssign: Interpreter.on_annotated,
+    ast.AugAssign: Interpreter.on_augmented,
+    ast.If: Interpreter.on_if,
+    ast.For: Interpreter.on_for,
+    ast.AsyncFor: Interpreter.on_for,
+    ast.While: Interpreter.on_while,
+    ast.With: Interpreter.on_with,
+    ast.AsyncWith: Interpreter.on_with,
+    ast.Try: Interpreter.on_try,
+    ast.Match: Interpreter.on_match,
+    ast.Return: Interpreter.on_return,
+    ast.Raise: Interpreter.on_raise,
+    ast.Break: Interpreter.on_break,
+    ast.Continue: Interpreter.on_continue,
+    ast.Assert: Interpreter.on_assert,
+    ast.Import: Interpreter.on_import,
+    ast.ImportFrom: Interpreter.on_import_from,
+    ast.Global: Interpreter.on_global,
+    ast.Nonlocal: Interpreter.on_global,
+    ast.FunctionDef: Interpreter.on_define,
+    ast.AsyncFunctionDef: Interpreter.on_define,
+    ast.ClassDef: Interpreter.on_define_class,
+    ast.Delete: Interpreter.on_delete,
 }
-if hasattr(ast, "TryStar"):
-    _STATEMENTS[ast.TryStar] = Interpreter._try
+_STATEMENTS[getattr(ast, "TryStar", ast.Try)] = Interpreter.on_try
 
 _EXPRESSIONS: dict[type[ast.expr], Callable[[Any, Any, Frame], Value]] = {
-    ast.Name: Interpreter._name,
-    ast.Constant: Interpreter._constant,
-    ast.Attribute: Interpreter._attribute,
-    ast.Call: Interpreter._call,
-    ast.BinOp: Interpreter._binary,
-    ast.UnaryOp: Interpreter._unary,
-    ast.Compare: Interpreter._compare,
-    ast.BoolOp: Interpreter._boolean,
-    ast.IfExp: Interpreter._conditional,
-    ast.Subscript: Interpreter._subscript,
-    ast.Slice: Interpreter._slice,
-    ast.Tuple: Interpreter._tuple,
-    ast.List: Interpreter._list,
-    ast.Set: Interpreter._list,
-    ast.Dict: Interpreter._dict,
-    ast.ListComp: Interpreter._comprehension,
-    ast.SetComp: Interpreter._comprehension,
-    ast.GeneratorExp: Interpreter._comprehension,
-    ast.DictComp: Interpreter._comprehension,
-    ast.JoinedStr: Interpreter._joined,
-    ast.Lambda: Interpreter._lambda,
-    ast.NamedExpr: Interpreter._named,
-    ast.Starred: Interpreter._starred,
-    ast.Await: Interpreter._await,
-    ast.Yield: Interpreter._yield,
-    ast.YieldFrom: Interpreter._yield_from,
+    ast.Name: Interpreter.on_name,
+    ast.Constant: Interpreter.on_constant,
+    ast.Attribute: Interpreter.on_attribute,
+    ast.Call: Interpreter.on_call,
+    ast.BinOp: Interpreter.on_binary,
+    ast.UnaryOp: Interpreter.on_unary,
+    ast.Compare: Interpreter.on_compare,
+    ast.BoolOp: Interpreter.on_boolean,
+    ast.IfExp: Interpreter.on_conditional,
+    ast.Subscript: Interpreter.on_subscript,
+    ast.Slice: Interpreter.on_slice,
+    ast.Tuple: Interpreter.on_tuple,
+    ast.List: Interpreter.on_list,
+    ast.Set: Interpreter.on_list,
+    ast.Dict: Interpreter.on_dict,
+    ast.ListComp: Interpreter.on_comprehension,
+    ast.SetComp: Interpreter.on_comprehension,
+    ast.GeneratorExp: Interpreter.on_comprehension,
+    ast.DictComp: Interpreter.on_comprehension,
+    ast.JoinedStr: Interpreter.on_joined,
+    ast.Lambda: Interpreter.on_lambda,
+    ast.NamedExpr: Interpreter.on_named,
+    ast.Starred: Interpreter.on_starred,
+    ast.Await: Interpreter.on_await,
+    ast.Yield: Interpreter.on_yield,
+    ast.YieldFrom: Interpreter.on_yield_from,
 }
-
-__all__ = ["FALSE", "TRUE", "Call", "Interpreter", "Timing"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rooflint.flow import torch_calls as known
 from rooflint.flow.facts import MODEL_WORK, TENSOR_WORK, TRAINING_WORK, Timing
-from rooflint.flow.machine import Machine, elements_of_dict, elements_of_list
+from rooflint.flow.machine import Call, Machine, elements_of_dict, elements_of_list, fixed_items
 from rooflint.flow.values import (
     FALSE,
     NONE,
@@ -53,7 +53,7 @@ from rooflint.flow.values import (
 )
 
 if TYPE_CHECKING:
-    from rooflint.flow.interpreter import Call, Interpreter
+    from rooflint.flow.interpreter import Interpreter
 
 BUILTINS = frozenset(
     """print float int bool complex str repr format len range enumerate zip map filter sorted min
@@ -81,8 +81,13 @@ _ALIASES = {
     "tqdm.auto.trange": "tqdm.trange",
     "tqdm.notebook.tqdm": "tqdm.tqdm",
 }
-_CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict",
-               "torch.nn.ParameterList", "torch.nn.ParameterDict")  # fmt: skip
+_CONTAINERS = (
+    "torch.nn.Sequential",
+    "torch.nn.ModuleList",
+    "torch.nn.ModuleDict",
+    "torch.nn.ParameterList",
+    "torch.nn.ParameterDict",
+)
 _CHAINED = frozenset(
     """eval train float half double bfloat16 type requires_grad_ compile share_memory apply
     to_empty zero_grad""".split()
@@ -162,9 +167,7 @@ def move_module(it: Interpreter, one: Instance, place: Place, sure: bool, site: 
         for value in held:
             for atom in value:
                 inner = [atom]
-                if isinstance(atom, ListOf):
-                    inner = []
-                elif isinstance(atom, TupleOf):
+                if isinstance(atom, (ListOf, TupleOf)):
                     inner = []
                 for a in inner:
                     if isinstance(a, Instance) and a.is_module and id(a) not in seen:
@@ -231,10 +234,27 @@ def moved(
 
 def _is_empty_module(one: Instance) -> bool:
     name = one.path.rpartition(".")[2]
-    return one.cls is None and (name.endswith("Loss") or name in (
-        "ReLU", "Identity", "Dropout", "Flatten", "Softmax", "Sigmoid", "Tanh", "GELU", "SiLU",
-        "MaxPool2d", "AvgPool2d", "Upsample", "LogSoftmax", "LeakyReLU", "ELU",
-    ))  # fmt: skip
+    return one.cls is None and (
+        name.endswith("Loss")
+        or name
+        in (
+            "ReLU",
+            "Identity",
+            "Dropout",
+            "Flatten",
+            "Softmax",
+            "Sigmoid",
+            "Tanh",
+            "GELU",
+            "SiLU",
+            "MaxPool2d",
+            "AvgPool2d",
+            "Upsample",
+            "LogSoftmax",
+            "LeakyReLU",
+            "ELU",
+        )
+    )
 
 
 def _copies(
@@ -248,9 +268,15 @@ def _copies(
 ) -> None:
     """The host waits for a copy to the GPU."""
     it.machine.wait(
-        "copy", node, frame, tuple(_as_gpu(a) for a in value), subject=source, sure=sure,
-        host=False, detail=detail,
-    )  # fmt: skip
+        "copy",
+        node,
+        frame,
+        tuple(_as_gpu(a) for a in value),
+        subject=source,
+        sure=sure,
+        host=False,
+        detail=detail,
+    )
 
 
 def _as_gpu(atom: Atom) -> Atom:
@@ -276,7 +302,6 @@ def formatted(
 
 def _str_of(it: Interpreter, one: Instance, node: ast.expr, frame: Frame) -> None:
     assert one.cls is not None
-    from rooflint.flow.interpreter import Call
 
     method = one.cls.find("__str__") or one.cls.find("__format__") or one.cls.find("__repr__")
     if method is not None:
@@ -298,7 +323,7 @@ def shown_tensors(value: Value, deep: int = 3) -> Value:
             found += shown_tensors(elements_of_list(atom), deep - 1)
         elif deep and isinstance(atom, DictOf):
             found += shown_tensors(elements_of_dict(atom), deep - 1)
-        elif isinstance(atom, (Unknown, Array)) or (isinstance(atom, Tensor)):
+        elif isinstance(atom, (Unknown, Array, Tensor)):
             found.append(atom)
     if not any(
         isinstance(a, Opaque) or (isinstance(a, Tensor) and a.place != "cpu") for a in found
@@ -454,9 +479,15 @@ def _transfer(
     if name == "cuda":
         position = 1
         return moved(
-            it, (atom,), "gpu", True, call, non_blocking=_non_blocking(call, position),
-            source=subject, detail=_made_inline(subject),
-        )  # fmt: skip
+            it,
+            (atom,),
+            "gpu",
+            True,
+            call,
+            non_blocking=_non_blocking(call, position),
+            source=subject,
+            detail=_made_inline(subject),
+        )
     if name == "type_as":
         place, sure = device_of(call.argument(0, "other", "tensor"))
         return moved(it, (atom,), place, sure, call, non_blocking=False, source=subject)
@@ -489,9 +520,15 @@ def _transfer(
         if place is not None:
             break
     result = moved(
-        it, (atom,), place, sure, call, non_blocking=_non_blocking(call, 2), source=subject,
+        it,
+        (atom,),
+        place,
+        sure,
+        call,
+        non_blocking=_non_blocking(call, 2),
+        source=subject,
         detail=_made_inline(subject),
-    )  # fmt: skip
+    )
     if kind is not None:
         return tuple(replace(a, kind=kind) if isinstance(a, Tensor) else a for a in result)
     return result
@@ -554,15 +591,21 @@ def _backward(it: Interpreter, atom: Tensor, call: Call) -> Value:
     machine.work(TRAINING_WORK)
     if atom.place != "cpu" and atom.masked:
         machine.wait(
-            "backward", call.node, call.frame, (atom,), reason="the backward pass of a mask index "
-            "counts the hits of the mask again",
-        )  # fmt: skip
+            "backward",
+            call.node,
+            call.frame,
+            (atom,),
+            reason="the backward pass of a mask index counts the hits of the mask again",
+        )
         machine.work(TRAINING_WORK)
     elif atom.place != "cpu" and machine.detects_anomaly:
         machine.wait(
-            "backward", call.node, call.frame, (atom,),
+            "backward",
+            call.node,
+            call.frame,
+            (atom,),
             reason="anomaly detection looks at every gradient on the host",
-        )  # fmt: skip
+        )
     return NONE
 
 
@@ -740,7 +783,8 @@ def _ndim_after(
         "detach", "clone", "float", "long", "half", "double", "int", "bool", "abs", "exp", "sqrt",
         "contiguous", "to", "cumsum", "cumprod", "sigmoid", "tanh", "relu", "neg", "requires_grad_",
         "add", "mul", "sub", "div", "add_", "mul_", "sub_", "div_", "lerp", "lerp_", "fill_",
-        "zero_", "eq", "ne", "lt", "gt", "le", "ge", "cumprod_", "pow", "square", "isnan", "isfinite",
+        "zero_", "eq", "ne", "lt", "gt", "le", "ge", "cumprod_", "pow", "square", "isnan",
+        "isfinite",
         "zeros_like", "ones_like", "rand_like", "randn_like", "clone_", "masked_fill", "roll",
         "log_softmax", "dropout", "sign", "round", "floor", "ceil", "repeat_interleave", "flip",
     ):  # fmt: skip
@@ -764,8 +808,6 @@ def _shaped(name: str, call: Call, operands: list[Value], result: Tensor, is_met
         dims = call.argument(0 if is_method else 1, "dim", "axis")
         if not any(isinstance(a, (Const, Num)) for a in dims or ()):
             pair = None
-    if name == "svd" and is_method is None:
-        pair = None
     if pair is not None:
         index = replace(result, kind="int", grad=False, masked=False)
         items: list[Value] = [
@@ -795,7 +837,7 @@ def _is_missing_or_false(value: Value | None) -> bool:
 # --- calls by name ----------------------------------------------------------------------
 
 
-def call(it: Interpreter, path: str, call: Call) -> Value:
+def call_named(it: Interpreter, path: str, call: Call) -> Value:
     """A call of something imported."""
     handler = _HANDLERS.get(path)
     if handler is not None:
@@ -837,16 +879,13 @@ def call(it: Interpreter, path: str, call: Call) -> Value:
     if path.startswith(("argparse.ArgumentParser", "builtins.object")):
         return (Instance_of(path, it, call),)
     if path in ("tyro.cli", "simple_parsing.parse", "draccus.parse") and call.arguments:
-        from rooflint.flow.interpreter import Call
-
-        made = it.call(call.arguments[0], Call(call.node, call.frame, [], {}))
-        return made
+        return it.call(call.arguments[0], Call(call.node, call.frame, [], {}))
     if path.startswith(("torchvision.datasets.", "torchvision.datasets")):
         return (Instance_of("torchvision.datasets", it, call),)
     return call_unknown(it, call)
 
 
-def Instance_of(path: str, it: Interpreter, call: Call) -> Instance:  # noqa: N802
+def Instance_of(path: str, it: Interpreter, call: Call) -> Instance:
     one = it.machine.make(call.node, path, lambda: Instance(None, path, False))
     for name, value in call.keywords.items():
         one.facts.setdefault("keywords", {})[name] = value
@@ -873,8 +912,6 @@ def _call_back(it: Interpreter, value: Value, call: Call) -> None:
             if not function.node.args.args[isinstance(atom, Bound) :] and not isinstance(
                 function.node, ast.Lambda
             ):
-                from rooflint.flow.interpreter import Call
-
                 it.call((atom,), Call(call.node, call.frame, [], {}))
 
 
@@ -935,9 +972,14 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
             if on_gpu:
                 subject = call.nodes[0] if call.nodes else None
                 machine.wait(
-                    "linalg", call.node, call.frame, on_gpu, subject=subject,
-                    reason=known.LINALG_REASON, detail=name,
-                )  # fmt: skip
+                    "linalg",
+                    call.node,
+                    call.frame,
+                    on_gpu,
+                    subject=subject,
+                    reason=known.LINALG_REASON,
+                    detail=name,
+                )
         if name not in known.WAITS:
             return _tensor_operation(it, name, call.arguments, call, None, is_method=False)
         return _tensor_operation(it, "linalg_" + name, call.arguments, call, None, is_method=False)
@@ -970,8 +1012,7 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
         one = Instance_of(path, it, call)
         one.facts["arguments"] = list(call.arguments)
         return (one,)
-    result = _tensor_operation(it, name, call.arguments, call, None, is_method=False)
-    return result
+    return _tensor_operation(it, name, call.arguments, call, None, is_method=False)
 
 
 def _cuda(it: Interpreter, name: str, path: str, call: Call) -> Value:
@@ -1007,7 +1048,8 @@ def _synchronize(it: Interpreter, call: Call) -> None:
 
 def _typed_tensor(it: Interpreter, path: str, call: Call) -> Value:
     place: Place = "gpu" if path in known.GPU_TENSOR_TYPES else "cpu"
-    kind: Any = "float" if path.rpartition(".")[2] in ("FloatTensor", "DoubleTensor", "Tensor", "HalfTensor") else "int"  # fmt: skip
+    floats = ("FloatTensor", "DoubleTensor", "Tensor", "HalfTensor", "BFloat16Tensor")
+    kind: Any = "float" if path.rpartition(".")[2] in floats else "int"
     has_data = any(
         isinstance(a, (Array, ListOf, TupleOf, Items, Unknown)) for v in call.arguments for a in v
     )
@@ -1033,8 +1075,14 @@ def _create(it: Interpreter, name: str, call: Call) -> Value:
         held = tuple(a for a in value if isinstance(a, Tensor))
         if gpu_atoms(held) and i < len(call.nodes):
             node = call.nodes[i]
-            machine.wait("scalar", node, call.frame, held, subject=node,
-                         reason=f"`{name}` needs its arguments on the host")  # fmt: skip
+            machine.wait(
+                "scalar",
+                node,
+                call.frame,
+                held,
+                subject=node,
+                reason=f"`{name}` needs its arguments on the host",
+            )
     kind = _kind_of_dtype(call.argument(-1, "dtype"))
     if kind is None:
         kind = "int" if name in ("randint", "randperm", "tril_indices", "triu_indices") else None
@@ -1086,7 +1134,7 @@ def _ndim_of_size(call: Call, name: str = "zeros") -> int | None:
 
 
 def _create_like(it: Interpreter, name: str, call: Call) -> Value:
-    like = [t for t in tensors_in(call.argument(0, "input"))]
+    like = list(tensors_in(call.argument(0, "input")))
     if not like:
         return UNKNOWN
     first = like[0]
@@ -1118,13 +1166,25 @@ def _tensor_from_data(it: Interpreter, name: str, call: Call) -> Value:
         source: Value = tuple(direct)
         if not asked:
             return source
-        return moved(it, source, place, sure, call, non_blocking=False,
-                     source=call.nodes[0] if call.nodes else None)  # fmt: skip
+        return moved(
+            it,
+            source,
+            place,
+            sure,
+            call,
+            non_blocking=False,
+            source=call.nodes[0] if call.nodes else None,
+        )
     inner = _on_gpu(data)
     if inner:
-        machine.wait("read", call.node, frame, tuple(i for i in inner),
-                     subject=call.nodes[0] if call.nodes else None,
-                     reason="it reads each element on the host")  # fmt: skip
+        machine.wait(
+            "read",
+            call.node,
+            frame,
+            tuple(i for i in inner),
+            subject=call.nodes[0] if call.nodes else None,
+            reason="it reads each element on the host",
+        )
     elif place == "gpu":
         vague = any(isinstance(a, Unknown) for a in data)
         scalar = all(isinstance(a, (Const, Num)) for a in data)
@@ -1168,8 +1228,7 @@ def _ndim_of_data(value: Value) -> int | None:
 def _parameter(it: Interpreter, call: Call) -> Value:
     data = call.argument(0, "data") or (Tensor(it.machine.default_place, kind="float"),)
     frozen = _is_false(call.argument(1, "requires_grad"))
-    result = tuple(replace(a, grad=not frozen) if isinstance(a, Tensor) else a for a in data)
-    return result
+    return tuple(replace(a, grad=not frozen) if isinstance(a, Tensor) else a for a in data)
 
 
 def _nn_utils(it: Interpreter, name: str, call: Call) -> Value:
@@ -1177,8 +1236,13 @@ def _nn_utils(it: Interpreter, name: str, call: Call) -> Value:
         gpu: Value = tuple(_on_gpu(call.argument(0, "parameters", "tensors"))) or ()
         checked = call.argument(3, "error_if_nonfinite")
         if gpu and checked is not None and not _is_false(checked):
-            it.machine.wait("check", call.node, call.frame, gpu,
-                            reason="error_if_nonfinite looks at the norm on the host")  # fmt: skip
+            it.machine.wait(
+                "check",
+                call.node,
+                call.frame,
+                gpu,
+                reason="error_if_nonfinite looks at the norm on the host",
+            )
         first = next((g for g in gpu), None)
         it.machine.work(TENSOR_WORK)
         if first is None:
@@ -1208,8 +1272,13 @@ def _str(it: Interpreter, call: Call) -> Value:
     node = call.nodes[0] if call.nodes else call.node
     held = shown_tensors(value)
     if held:
-        it.machine.wait("format", call.node, call.frame, held,
-                        subject=node if isinstance(node, ast.expr) else None)  # fmt: skip
+        it.machine.wait(
+            "format",
+            call.node,
+            call.frame,
+            held,
+            subject=node if isinstance(node, ast.expr) else None,
+        )
     for atom in value:
         if isinstance(atom, Instance) and atom.cls is not None and isinstance(node, ast.expr):
             _str_of(it, atom, node, call.frame)
@@ -1284,14 +1353,19 @@ def _ordered(it: Interpreter, elements: Value, call: Call) -> None:
     tensors = tuple(a for a in elements if not isinstance(a, Opaque))
     if any(isinstance(a, Tensor) and a.place != "cpu" for a in tensors):
         subject = call.nodes[0] if call.nodes else None
-        it.machine.wait("iterate", call.node, call.frame, tensors, subject=subject,
-                        reason="Python compares the elements one by one")  # fmt: skip
+        it.machine.wait(
+            "iterate",
+            call.node,
+            call.frame,
+            tensors,
+            subject=subject,
+            reason="Python compares the elements one by one",
+        )
         it.machine.work(TENSOR_WORK)
         it.machine.waited()
 
 
 def _call_with(it: Interpreter, function: Value, arguments: list[Value], call: Call) -> Value:
-    from rooflint.flow.interpreter import Call
 
     return it.call(function, Call(call.node, call.frame, arguments, {}, call.nodes))
 
@@ -1316,9 +1390,14 @@ def _any(it: Interpreter, call: Call) -> Value:
     elements = it.elements(value, call.node, call.frame)
     tensors = tuple(a for a in elements if not isinstance(a, Opaque))
     if any(isinstance(a, Tensor) and a.place != "cpu" for a in tensors):
-        it.machine.wait("iterate", call.node, call.frame, tensors,
-                        subject=call.nodes[0] if call.nodes else None,
-                        reason="Python looks at the elements one by one")  # fmt: skip
+        it.machine.wait(
+            "iterate",
+            call.node,
+            call.frame,
+            tensors,
+            subject=call.nodes[0] if call.nodes else None,
+            reason="Python looks at the elements one by one",
+        )
     return NUMBER
 
 
@@ -1327,8 +1406,7 @@ def _sum(it: Interpreter, call: Call) -> Value:
     elements = it.elements(value, call.node, call.frame)
     if gpu_atoms(elements):
         it.machine.work(TENSOR_WORK)
-        tensors = tuple(a for a in elements if isinstance(a, (Tensor, Opaque)))
-        return tensors
+        return tuple(a for a in elements if isinstance(a, (Tensor, Opaque)))
     return elements if any(isinstance(a, Tensor) for a in elements) else NUMBER
 
 
@@ -1340,9 +1418,8 @@ def _list(it: Interpreter, call: Call) -> Value:
     value = call.arguments[0]
     if len(value) == 1 and isinstance(value[0], ListOf):
         return value
-    from rooflint.flow.interpreter import _fixed_items  # pyright: ignore[reportPrivateUsage]
 
-    fixed = _fixed_items(value)
+    fixed = fixed_items(value)
     if fixed is not None:
         made = it.machine.list_at(call.node)
         it.machine.fill(made, fixed)
@@ -1353,9 +1430,8 @@ def _list(it: Interpreter, call: Call) -> Value:
 def _tuple(it: Interpreter, call: Call) -> Value:
     if not call.arguments:
         return tuple_of([])
-    from rooflint.flow.interpreter import _fixed_items  # pyright: ignore[reportPrivateUsage]
 
-    fixed = _fixed_items(call.arguments[0])
+    fixed = fixed_items(call.arguments[0])
     if fixed is not None:
         return tuple_of(fixed)
     return items_of(it.elements(call.arguments[0], call.node, call.frame))
@@ -1418,9 +1494,8 @@ def _map(it: Interpreter, call: Call) -> Value:
     if len(call.arguments) < 2:
         return UNKNOWN
     function, *rest = call.arguments
-    from rooflint.flow.interpreter import _fixed_items  # pyright: ignore[reportPrivateUsage]
 
-    fixed = _fixed_items(rest[0]) if len(rest) == 1 else None
+    fixed = fixed_items(rest[0]) if len(rest) == 1 else None
     if fixed is not None and len(fixed) <= 8:
         return tuple_of([_mapped(it, function, [f], call) for f in fixed])
     parts = [it.elements(v, call.node, call.frame) for v in rest]
@@ -1428,7 +1503,6 @@ def _map(it: Interpreter, call: Call) -> Value:
 
 
 def _mapped(it: Interpreter, function: Value, parts: list[Value], call: Call) -> Value:
-    from rooflint.flow.interpreter import Call
 
     return it.call(function, Call(call.node, call.frame, parts, {}, call.nodes[1:]))
 
@@ -1547,8 +1621,22 @@ def _is_a(atom: Atom, wanted: Atom) -> bool | None:
 
 def _has(atom: Atom, name: str) -> bool | None:
     if isinstance(atom, Tensor):
-        return name in ("item", "cpu", "detach", "to", "numpy", "shape", "device", "tolist", "size",
-                        "dim", "backward", "grad", "dtype", "cuda")  # fmt: skip
+        return name in (
+            "item",
+            "cpu",
+            "detach",
+            "to",
+            "numpy",
+            "shape",
+            "device",
+            "tolist",
+            "size",
+            "dim",
+            "backward",
+            "grad",
+            "dtype",
+            "cuda",
+        )
     if isinstance(atom, (Const, Num, Text)):
         return False
     if isinstance(atom, Instance):
@@ -1581,10 +1669,10 @@ def _getattr(it: Interpreter, call: Call) -> Value:
         results: list[Value] = []
         for name in strings:
             for atom in base:
-                if isinstance(atom, Instance) and atom.cls is not None and default:
-                    if _has(atom, name) is None:
-                        results.append(default)
-                        continue
+                held = isinstance(atom, Instance) and atom.cls is not None
+                if held and default and _has(atom, name) is None:
+                    results.append(default)
+                    continue
                 results.append(it.attribute((atom,), name, node, call.frame))
         return join_all(results) or UNKNOWN
     # An unknown name: any attribute that the object itself holds.
@@ -1756,8 +1844,9 @@ def _shown_dumps(it: Interpreter, call: Call) -> Value:
     held = shown_tensors(value)
     tensors = tuple(a for a in held if isinstance(a, Tensor))
     if tensors:
-        it.machine.wait("library", call.node, call.frame, tensors,
-                        reason="it copies the tensor to the host")  # fmt: skip
+        it.machine.wait(
+            "library", call.node, call.frame, tensors, reason="it copies the tensor to the host"
+        )
     return TEXT
 
 
@@ -1801,7 +1890,7 @@ def _host_text(it: Interpreter, call: Call) -> Value:
     return TEXT
 
 
-_Handler = Callable[["Interpreter", "Call"], Value]
+_Handler = Callable[["Interpreter", Call], Value]
 _HANDLERS: dict[str, _Handler] = {
     "builtins.print": _print,
     "builtins.str": _str,
@@ -1917,7 +2006,6 @@ def initialize(it: Interpreter, one: Instance, call: Call) -> None:
 
 
 def _children(it: Interpreter, call: Call) -> list[Value]:
-    from rooflint.flow.interpreter import _fixed_items  # pyright: ignore[reportPrivateUsage]
 
     children: list[Value] = []
     for value in call.arguments:
@@ -1931,7 +2019,7 @@ def _children(it: Interpreter, call: Call) -> list[Value]:
             if isinstance(atom, DictOf):
                 children += [*atom.known.values(), *([atom.other] if atom.other else [])]
                 continue
-            fixed = _fixed_items((atom,))
+            fixed = fixed_items((atom,))
             if fixed is None:
                 children.append(it.elements((atom,), call.node, call.frame))
             else:
@@ -1956,8 +2044,15 @@ def attribute_of(it: Interpreter, one: Instance, name: str) -> Value:
     """An attribute of an object that its class in the file does not define."""
     if one.is_module:
         if name in ("weight", "bias", "running_mean", "running_var", "in_proj_weight"):
-            return (Tensor(one.place, one.sure, kind="float", grad=name in ("weight", "bias"),
-                           since=one.since),)  # fmt: skip
+            return (
+                Tensor(
+                    one.place,
+                    one.sure,
+                    kind="float",
+                    grad=name in ("weight", "bias"),
+                    since=one.since,
+                ),
+            )
         if name == "module":
             return (one,)
         if name == "training":
@@ -2003,7 +2098,6 @@ def elements_of(it: Interpreter, one: Instance, node: ast.expr | ast.stmt, frame
 
 def _batch(it: Interpreter, loader: Instance, node: ast.expr | ast.stmt, frame: Frame) -> Value:
     """A batch of a DataLoader."""
-    from rooflint.flow.interpreter import Call
 
     keywords: dict[str, Value] = loader.facts.get("keywords", {})
     pin = keywords.get("pin_memory", FALSE)
@@ -2145,13 +2239,20 @@ def _module_output(it: Interpreter, one: Instance, call: Call) -> Value:
         machine.work(MODEL_WORK)
         if name.startswith("BatchNorm") and keywords.get("momentum") == NONE:
             module: Value = (Tensor("gpu", sure),)
-            machine.wait("library", call.node, call.frame, module, detail="batch-norm",
-                         reason="with momentum=None it reads its batch counter on the host")  # fmt: skip
+            machine.wait(
+                "library",
+                call.node,
+                call.frame,
+                module,
+                detail="batch-norm",
+                reason="with momentum=None it reads its batch counter on the host",
+            )
             machine.work(MODEL_WORK)
         if name == "CTCLoss":
             loss: Value = (Tensor("gpu", sure),)
-            machine.wait("check", call.node, call.frame, loss,
-                         reason="it reads the lengths on the host")  # fmt: skip
+            machine.wait(
+                "check", call.node, call.frame, loss, reason="it reads the lengths on the host"
+            )
     if name.startswith("torchmetrics") or one.path.startswith("torchmetrics."):
         _metric_update(it, one, call)
     grad = not machine.without_grad
@@ -2236,8 +2337,7 @@ def _dict_method(it: Interpreter, one: DictOf, name: str, call: Call) -> Value:
             if _key_of(key) not in one.known or _key_of(key) is None:
                 machine.put(one, key, default or NONE)
             return _looked_up(one, key)
-        found = _looked_up(one, key, default)
-        return found
+        return _looked_up(one, key, default)
     if name == "update":
         for value in call.arguments:
             for atom in value:
@@ -2322,7 +2422,7 @@ def _text_method(
 def _object_method(
     it: Interpreter, one: Instance, name: str, call: Call, node: ast.expr | ast.stmt
 ) -> Value:
-    machine, path = it.machine, one.path
+    _machine, path = it.machine, one.path
     if one.is_module:
         result = _module_method(it, one, name, call, node)
         if result is not None:
@@ -2360,7 +2460,7 @@ def _object_method(
             return (Tensor(one.place, one.sure, kind="float", ndim=0, since=one.since),)
     if path.startswith("torch.utils.data") and name in ("set_epoch", "__len__"):
         return NONE
-    if path.startswith("torch.profiler") or path.startswith("torch.autograd.profiler"):
+    if path.startswith(("torch.profiler", "torch.autograd.profiler")):
         return UNKNOWN
     return call_unknown(it, call)
 
@@ -2443,8 +2543,13 @@ def _optimizer_method(it: Interpreter, one: Instance, name: str, call: Call) -> 
             metrics = call.argument(0, "metrics") or ()
             held = tuple(a for a in metrics if isinstance(a, Tensor))
             if held:
-                machine.wait("library", call.node, call.frame, held,
-                             reason="it compares the value on the host")  # fmt: skip
+                machine.wait(
+                    "library",
+                    call.node,
+                    call.frame,
+                    held,
+                    reason="it compares the value on the host",
+                )
         return NONE if name == "step" else items_of(NUMBER)
     if name == "step":
         machine.work(TRAINING_WORK)
@@ -2455,8 +2560,13 @@ def _optimizer_method(it: Interpreter, one: Instance, name: str, call: Call) -> 
             result = _call_with(it, closure, [], _bare(call))
         if path.endswith(".LBFGS"):
             held = tuple(_on_gpu(result)) or gpu
-            machine.wait("library", call.node, call.frame, held,
-                         reason="LBFGS looks at the loss and the gradient on the host")  # fmt: skip
+            machine.wait(
+                "library",
+                call.node,
+                call.frame,
+                held,
+                reason="LBFGS looks at the loss and the gradient on the host",
+            )
             machine.work(TRAINING_WORK)
         state = one.facts.get("state")
         keywords: dict[str, Value] = one.facts.get("keywords", {})
@@ -2468,9 +2578,13 @@ def _optimizer_method(it: Interpreter, one: Instance, name: str, call: Call) -> 
             inner = [a for v in state.other for a in (v,) if isinstance(a, DictOf)]
             moved_counters = [g for d in inner for g in _on_gpu(elements_of_dict(d))]
             if moved_counters:
-                machine.wait("library", call.node, call.frame, tuple(moved_counters),
-                             reason="its step counters were moved to the GPU and it reads them "
-                             "on the host")  # fmt: skip
+                machine.wait(
+                    "library",
+                    call.node,
+                    call.frame,
+                    tuple(moved_counters),
+                    reason="its step counters were moved to the GPU and it reads them on the host",
+                )
                 machine.work(TRAINING_WORK)
         return result
     if name in ("state_dict", "load_state_dict", "add_param_group", "zero_grad"):
@@ -2505,8 +2619,14 @@ def _scaler_method(it: Interpreter, one: Instance, name: str, call: Call) -> Val
             for a in optimizer
         )
         if not off and not fused:
-            machine.wait("library", call.node, call.frame, gpu, detail="scaler",
-                         reason="the scaler asks on the host whether a gradient overflowed")  # fmt: skip
+            machine.wait(
+                "library",
+                call.node,
+                call.frame,
+                gpu,
+                detail="scaler",
+                reason="the scaler asks on the host whether a gradient overflowed",
+            )
             machine.work(TRAINING_WORK)
         return NONE
     if name == "get_scale":
@@ -2536,8 +2656,14 @@ def _distribution(it: Interpreter, path: str, name: str, call: Call) -> Value:
         machine.work(TENSOR_WORK)
     if on_gpu and checked:
         tensors = tuple(on_gpu)
-        machine.wait("distribution", call.node, call.frame, tensors, detail="construct",
-                     reason="it checks its parameters on the host")  # fmt: skip
+        machine.wait(
+            "distribution",
+            call.node,
+            call.frame,
+            tensors,
+            detail="construct",
+            reason="it checks its parameters on the host",
+        )
         machine.work(TENSOR_WORK)
         machine.waited()
     kind: Any = "int" if name in ("Categorical", "Multinomial") else "float"
@@ -2559,17 +2685,29 @@ def _distribution_method(it: Interpreter, one: Instance, name: str, call: Call) 
     if name in ("sample", "rsample", "sample_n"):
         if _on_gpu(sample):
             machine.work(TENSOR_WORK)
-        if name != "rsample" and one.path.rpartition(".")[2] in known.SAMPLE_WAITS:
-            if _on_gpu(sample):
-                machine.wait("distribution", call.node, call.frame, sample, detail="sample",
-                             reason="torch.normal checks its deviation on the host")  # fmt: skip
+        checks = name != "rsample" and one.path.rpartition(".")[2] in known.SAMPLE_WAITS
+        if checks and _on_gpu(sample):
+            machine.wait(
+                "distribution",
+                call.node,
+                call.frame,
+                sample,
+                detail="sample",
+                reason="torch.normal checks its deviation on the host",
+            )
         return sample
     if name in ("log_prob", "cdf"):
         value = call.argument(0, "value") or ()
         held = tuple(_on_gpu(value)) or tuple(_on_gpu(sample))
         if held and one.facts.get("checked"):
-            machine.wait("distribution", call.node, call.frame, held, detail="log_prob",
-                         reason="it checks the value on the host")  # fmt: skip
+            machine.wait(
+                "distribution",
+                call.node,
+                call.frame,
+                held,
+                detail="log_prob",
+                reason="it checks the value on the host",
+            )
         if held:
             machine.work(TENSOR_WORK)
         return tuple(
@@ -2583,15 +2721,21 @@ def _distribution_method(it: Interpreter, one: Instance, name: str, call: Call) 
 def _metric_update(it: Interpreter, one: Instance, call: Call) -> None:
     held = tuple(t for v in call.arguments for t in _on_gpu(v))
     if held:
-        it.machine.wait("library", call.node, call.frame, held, detail="metric",
-                        reason="the metric checks its input on the host")  # fmt: skip
+        it.machine.wait(
+            "library",
+            call.node,
+            call.frame,
+            held,
+            detail="metric",
+            reason="the metric checks its input on the host",
+        )
 
 
 def _log(it: Interpreter, call: Call, reason: str, *, sure: bool) -> None:
     """Values handed to a logger or tracker."""
     held: list[Atom] = []
     for value in (*call.arguments, *call.keywords.values()):
-        held += [a for a in shown_tensors(value)]
+        held += list(shown_tensors(value))
     tensors = tuple(a for a in held if isinstance(a, Tensor) and a.place != "cpu")
     if tensors:
         it.machine.wait("log", call.node, call.frame, tensors, reason=reason, sure=sure)
@@ -2649,8 +2793,14 @@ def item(it: Interpreter, base: Value, index: Value, node: ast.Subscript, frame:
             results.append(_looked_up(atom, index))
         elif isinstance(atom, (ListOf, TupleOf)):
             if _scalar_on_gpu(index):
-                machine.wait("index", node, frame, index, subject=node.slice,
-                             reason="a list needs its index on the host")  # fmt: skip
+                machine.wait(
+                    "index",
+                    node,
+                    frame,
+                    index,
+                    subject=node.slice,
+                    reason="a list needs its index on the host",
+                )
             results.append(_sequence_item(atom, index, node))
         elif isinstance(atom, Items):
             results.append((atom,) if _is_slice(index) else atom.element)
@@ -2670,7 +2820,6 @@ def item(it: Interpreter, base: Value, index: Value, node: ast.Subscript, frame:
 def _object_item(
     it: Interpreter, one: Instance, index: Value, node: ast.Subscript, frame: Frame
 ) -> Value:
-    from rooflint.flow.interpreter import Call
 
     getter = one.cls.find("__getitem__") if one.cls is not None else None
     if getter is not None:
@@ -2678,12 +2827,9 @@ def _object_item(
     children: list[Value] = one.facts.get("children", [])
     if children:
         number = index[0] if len(index) == 1 else None
-        if (
-            isinstance(number, Const)
-            and number.type == "int"
-            and -len(children) <= number.value < len(children)
-        ):
-            return children[number.value]
+        at = number.value if isinstance(number, Const) and number.type == "int" else None
+        if isinstance(at, int) and -len(children) <= at < len(children):
+            return children[at]
         return (one,) if _is_slice(index) else join_all(children)
     return elements_of(it, one, node, frame)
 
@@ -2695,9 +2841,9 @@ def _is_slice(index: Value) -> bool:
 def _sequence_item(atom: ListOf | TupleOf, index: Value, node: ast.Subscript) -> Value:
     items = atom.items
     number = index[0] if len(index) == 1 else None
-    if items is not None and isinstance(number, Const) and number.type == "int":
-        if -len(items) <= number.value < len(items):
-            return items[number.value]
+    at = number.value if isinstance(number, Const) and number.type == "int" else None
+    if items is not None and isinstance(at, int) and -len(items) <= at < len(items):
+        return items[at]
     if _is_slice(index):
         part = node.slice
         if isinstance(atom, TupleOf) and isinstance(part, ast.Slice) and part.step is None:
@@ -2718,10 +2864,12 @@ def _scalar_on_gpu(index: Value) -> bool:
 
 def _index_parts(index: Value, node: ast.expr) -> list[tuple[Value, ast.expr]]:
     """The components of an index, each with its node."""
-    if isinstance(node, ast.Tuple) and len(index) == 1 and isinstance(index[0], TupleOf):
-        if len(index[0].items) == len(node.elts):
-            return list(zip(index[0].items, node.elts, strict=True))
-    return [(index, node)]
+    one = index[0] if len(index) == 1 else None
+    if not isinstance(node, ast.Tuple) or not isinstance(one, TupleOf):
+        return [(index, node)]
+    if len(one.items) != len(node.elts):
+        return [(index, node)]
+    return list(zip(one.items, node.elts, strict=True))
 
 
 def _tensor_item(
@@ -2743,13 +2891,26 @@ def _tensor_item(
                     ndim = None
                 elif one.kind == "bool" or (one.kind is None and _looks_like_mask(part_node)):
                     sure = one.kind == "bool"
-                    machine.wait("mask", node, frame, _both(atom, one), subject=part_node, sure=sure,
-                                 reason="the number of hits decides the shape of the result")  # fmt: skip
+                    machine.wait(
+                        "mask",
+                        node,
+                        frame,
+                        _both(atom, one),
+                        subject=part_node,
+                        sure=sure,
+                        reason="the number of hits decides the shape of the result",
+                    )
                     ndim = None
                     masked = masked or (atom.grad and not machine.without_grad)
                 elif one.ndim == 0:
-                    machine.wait("index", node, frame, _both(one, one), subject=part_node,
-                                 reason="an index of 0 dimensions is read on the host")  # fmt: skip
+                    machine.wait(
+                        "index",
+                        node,
+                        frame,
+                        _both(one, one),
+                        subject=part_node,
+                        reason="an index of 0 dimensions is read on the host",
+                    )
                     ndim = ndim - 1 if ndim else None
                 else:
                     ndim = ndim if one.ndim == 1 and len(parts) == 1 else None
@@ -2785,8 +2946,14 @@ def _is_index_list(atom: Atom) -> bool:
 
 
 def _index_copy(it: Interpreter, node: ast.expr, frame: Frame, atom: Tensor, what: str) -> None:
-    it.machine.wait("index-copy", node, frame, (replace(atom, place="gpu"),), subject=node,
-                    reason=f"{what} is copied to the GPU first")  # fmt: skip
+    it.machine.wait(
+        "index-copy",
+        node,
+        frame,
+        (replace(atom, place="gpu"),),
+        subject=node,
+        reason=f"{what} is copied to the GPU first",
+    )
 
 
 def _looks_like_mask(node: ast.expr) -> bool:
@@ -2825,8 +2992,14 @@ def store_item(
                     else:
                         advanced = True
                         if one.ndim == 0:
-                            machine.wait("index", part_node, frame, (one,), subject=part_node,
-                                         reason="an index of 0 dimensions is read on the host")  # fmt: skip
+                            machine.wait(
+                                "index",
+                                part_node,
+                                frame,
+                                (one,),
+                                subject=part_node,
+                                reason="an index of 0 dimensions is read on the host",
+                            )
                 elif isinstance(one, (ListOf, Array, Items)):
                     _index_copy(it, part_node, frame, atom, "the list of indices")
                 elif isinstance(one, Num) or (isinstance(one, Const) and one.type == "int"):
@@ -2834,12 +3007,23 @@ def store_item(
         stored = [a for a in value if isinstance(a, Tensor)]
         whole_integer = atom.ndim is not None and integers == atom.ndim and not advanced
         if numbers and (advanced or whole_integer):
-            machine.wait("store", target, frame, (atom,), subject=target,
-                         reason="the number is copied to the GPU first")  # fmt: skip
+            machine.wait(
+                "store",
+                target,
+                frame,
+                (atom,),
+                subject=target,
+                reason="the number is copied to the GPU first",
+            )
         elif masks and stored:
-            machine.wait("mask", target, frame, _both(atom, replace(stored[0], place="gpu")),
-                         subject=target.slice,
-                         reason="the number of hits decides how many values are needed")  # fmt: skip
+            machine.wait(
+                "mask",
+                target,
+                frame,
+                _both(atom, replace(stored[0], place="gpu")),
+                subject=target.slice,
+                reason="the number of hits decides how many values are needed",
+            )
         for one in stored:
             if one.place == "cpu" and (one.ndim is None or one.ndim > 0):
                 _copies(it, target, frame, (one,), atom.sure and one.ndim is not None, None)
@@ -2856,7 +3040,6 @@ def contains(
     frame: Frame,
 ) -> Value:
     """`left in right`."""
-    from rooflint.flow.interpreter import Call
 
     for atom in right:
         if isinstance(atom, Instance) and atom.cls is not None:
@@ -2875,6 +3058,12 @@ def contains(
             held = tuple(a for a in inner if isinstance(a, Tensor) and a.place != "cpu")
             subject = right_node
     if held:
-        it.machine.wait("iterate", node, frame, held, subject=subject,
-                        reason="Python compares the elements one by one")  # fmt: skip
+        it.machine.wait(
+            "iterate",
+            node,
+            frame,
+            held,
+            subject=subject,
+            reason="Python compares the elements one by one",
+        )
     return NUMBER

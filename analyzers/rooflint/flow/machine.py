@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from rooflint.flow.facts import CallFrom, Guard, Loop, Path, Seen, Timing, Wait
+from rooflint.flow.facts import Loop, Path, Seen, Timing, Wait
 from rooflint.flow.values import (
     UNKNOWN,
     Array,
@@ -21,6 +21,7 @@ from rooflint.flow.values import (
     Opaque,
     Site,
     Tensor,
+    TupleOf,
     Unknown,
     Value,
     join,
@@ -32,6 +33,27 @@ _MOST_STATEMENTS = 60_000
 
 class OutOfBudget(Exception):
     """The file is too entangled to be followed to its end."""
+
+
+@dataclass(slots=True)
+class Call:
+    """A call with its arguments followed."""
+
+    node: ast.expr | ast.stmt
+    frame: Frame
+    arguments: list[Value]
+    keywords: dict[str, Value]
+    nodes: Sequence[ast.expr] = ()
+    starred: bool = False
+
+    def argument(self, position: int, *names: str) -> Value | None:
+        """The argument at a position or by one of its names."""
+        for name in names:
+            if name in self.keywords:
+                return self.keywords[name]
+        if 0 <= position < len(self.arguments):
+            return self.arguments[position]
+        return None
 
 
 @dataclass(slots=True)
@@ -316,3 +338,17 @@ def elements_of_list(one: ListOf) -> Value:
 def elements_of_dict(one: DictOf) -> Value:
     """What a value of a dict may be."""
     return join(one.other, _joined(list(one.known.values()))) or UNKNOWN
+
+
+def fixed_items(value: Value) -> list[Value] | None:
+    if len(value) != 1:
+        return None
+    atom = value[0]
+    if isinstance(atom, TupleOf):
+        return list(atom.items)
+    if isinstance(atom, ListOf) and atom.items is not None and not atom.element:
+        return list(atom.items)
+    if isinstance(atom, Instance) and "children" in atom.facts and atom.cls is None:
+        children: Any = atom.facts["children"]
+        return list(children)
+    return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Union
+from typing import Any, Literal, NamedTuple
 
 from rooflint.source import Block
 
@@ -299,10 +299,30 @@ class DictOf:
         self.other: Value = ()
 
 
-Atom = Union[
-    Unknown, Const, Num, Text, Array, Tensor, Opaque, DeviceIs, Ref, TupleOf, Items, Clock, Bound,
-    Method, Generator, Partial, Super, Function, Class, Instance, ListOf, DictOf,
-]  # fmt: skip
+Atom = (
+    Unknown
+    | Const
+    | Num
+    | Text
+    | Array
+    | Tensor
+    | Opaque
+    | DeviceIs
+    | Ref
+    | TupleOf
+    | Items
+    | Clock
+    | Bound
+    | Method
+    | Generator
+    | Partial
+    | Super
+    | Function
+    | Class
+    | Instance
+    | ListOf
+    | DictOf
+)
 Value = tuple[Atom, ...]
 
 UNKNOWN: Value = (Unknown(),)

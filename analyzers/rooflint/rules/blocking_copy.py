@@ -52,4 +52,4 @@ def check(file: SourceFile, flow: DeviceFlow) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(NAME, check, docs=__doc__)
+RULE = Rule(NAME, check, docs=__doc__ or "")

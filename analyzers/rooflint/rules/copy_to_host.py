@@ -45,4 +45,4 @@ def check(file: SourceFile, flow: DeviceFlow) -> Iterator[Finding]:
         yield from waits(file, stop, NAME)
 
 
-RULE = Rule(NAME, check, docs=__doc__)
+RULE = Rule(NAME, check, docs=__doc__ or "")

@@ -182,9 +182,8 @@ def synchronize_before(file: SourceFile, timing: Timing) -> Iterator[Fix]:
     places = [timing.site]
     if timing.fault == "stop" and timing.start is None:
         return
-    if timing.fault == "stop" and timing.start is not None:
-        if timing.start.is_pending:
-            places.insert(0, timing.start.site)
+    if timing.fault == "stop" and timing.start is not None and timing.start.is_pending:
+        places.insert(0, timing.start.site)
     edits: list[Edit] = []
     for site in places:
         statement = _statement_of(site)
@@ -287,9 +286,9 @@ def _is_shared(scope: ast.AST, name: str) -> bool:
     for node in ast.walk(scope):
         if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
             return True
-        if node is not scope and isinstance(node, (ast.FunctionDef, ast.Lambda)):
-            if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node)):
-                return True
+        inner = node is not scope and isinstance(node, (ast.FunctionDef, ast.Lambda))
+        if inner and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node)):
+            return True
     return False
 
 

@@ -67,4 +67,4 @@ def _because(file: SourceFile, timing: Timing) -> Iterator[Because]:
         yield Because(span_of(file, timing.start.site), "the clock starts here")
 
 
-RULE = Rule(NAME, check, docs=__doc__)
+RULE = Rule(NAME, check, docs=__doc__ or "")
