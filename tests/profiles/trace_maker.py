@@ -39,7 +39,7 @@ class TraceMaker:
         )  # fmt: skip
 
     def node(self, name: str, sequence: int, start: float, end: float) -> TraceMaker:
-        """A backward node on the autograd thread, as torch shows it: twice, the outer one named so."""
+        """A backward node on the autograd thread; torch shows it twice, one inside the other."""
         self.op(
             f"autograd::engine::evaluate_function: {name}", start, end, AUTOGRAD,
             sequence=sequence, forward_thread=1,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rooflint.model import Device, KernelCost, LineCost, ProfileError, Recording
+from rooflint.model import Device, KernelCost, LineCost, Recording
 from rooflint.profiles.counters import Dim3, Launch, counters_of
 from rooflint.profiles.timeline import parse_mark
 
@@ -18,8 +18,6 @@ Place = tuple[str, int]
 
 def recording_of_launches(path: Path, launches: Sequence[Launch]) -> Recording:
     """A recording of an ncu report alone: kernels with counters, but no timeline."""
-    if not launches:
-        raise ProfileError(f"{path} holds no kernel: profile at least one launch.")
     places = Places(launches, {}, frozenset())
     groups: defaultdict[tuple[object, ...], list[Launch]] = defaultdict(list)
     for launch in launches:

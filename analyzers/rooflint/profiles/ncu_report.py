@@ -26,16 +26,25 @@ _IMPORT_SECONDS = 300
 def read_report(path: Path) -> list[Launch]:
     """All kernel launches of a report."""
     with _unpacked(path) as plain:
-        module = _module()
-        if module is not None:
-            return _by_module(module, plain, path)
-        ncu = find_ncu()
-        if ncu is None:
-            raise ProfileError(
-                f"{path} needs Nsight Compute to be read: "
-                "`pip install ncu-report`, or put ncu on PATH."
-            )
-        return _by_program(ncu, plain, path)
+        launches = _read(plain, path)
+    if not launches:
+        raise ProfileError(
+            f"{path} holds no kernel, or is cut off: profile at least one launch, to the end."
+        )
+    return launches
+
+
+def _read(plain: Path, path: Path) -> list[Launch]:
+    module = _module()
+    if module is not None:
+        return _by_module(module, plain, path)
+    ncu = find_ncu()
+    if ncu is None:
+        raise ProfileError(
+            f"{path} needs Nsight Compute to be read: "
+            "`pip install ncu-report`, or put ncu on PATH."
+        )
+    return _by_program(ncu, plain, path)
 
 
 def find_ncu() -> str | None:

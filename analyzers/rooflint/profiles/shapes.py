@@ -1,7 +1,8 @@
 """What an operator must compute and move, from the shapes that torch recorded beside it.
 
-FLOPs are the model's: 2·M·N·K for a product, counted as `torch.utils.flop_counter` counts them
-(but a causal attention computes only its lower triangle). Bytes are the fewest that can move:
+FLOPs are the model's: 2·M·N·K for a product, counted as `torch.utils.flop_counter` counts them,
+but that a causal attention computes only its lower triangle and that each group of a convolution
+has its own channels in the backward too. Bytes are the fewest that can move:
 each input read once, each output written once. What the shapes do not tell is `None`.
 """
 
@@ -61,9 +62,9 @@ def work_of(name: str, dims: Any, types: Any, values: Any) -> Work:
     rule, weight = _RULES[name]
     try:
         flop, byte_count = rule(inputs)
-    except (LookupError, TypeError, ValueError, ZeroDivisionError, Unknown):
-        flop, byte_count = None, None  # shapes that the operator cannot have had: a cut-down trace
-    return Work(flop, byte_count, inputs.precision, weight)
+        return Work(flop, byte_count, inputs.precision, weight)
+    except (LookupError, TypeError, ValueError, SyntaxError, ArithmeticError, Unknown):
+        return Work(weight=weight)  # shapes that the operator cannot have had: a cut-down trace
 
 
 class Unknown(Exception):
@@ -115,8 +116,11 @@ class Inputs:
 
     @property
     def precision(self) -> str | None:
-        """The type of the first floating tensor (or integer, where none floats)."""
-        names = [_TYPES[self._types[index]][0] for index in self.tensors]
+        """The type of the first floating tensor (or integer, where none floats).
+
+        A Python number is recorded as a tensor of no dimension; it does not decide.
+        """
+        names = [_TYPES[self._types[index]][0] for index in _widest(self, self.tensors)]
         floating = [name for name in names if name and name != "int8"]
         return next(iter(floating or names), None)
 

@@ -1,0 +1,167 @@
+"""Recording folders: what meta.json adds, which is the latest, and whose files are meant."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from profiles.trace_maker import MAIN, TraceMaker
+
+from rooflint.model import ProfileError
+from rooflint.profiles import read
+from rooflint.profiles.folder import latest
+from rooflint.profiles.paths import localize
+
+
+def make_folder(folder: Path, trace: TraceMaker, **meta: Any) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    trace.write(folder)
+    (folder / "meta.json").write_text(json.dumps({"format": 1, **meta}))
+    return folder
+
+
+def one_kernel() -> TraceMaker:
+    return TraceMaker().mark(4, 0, 9).launch(1, 4, 9, 1)
+
+
+def test_meta_names_device_steps_versions_and_sources(tmp_path: Path) -> None:
+    folder = make_folder(
+        tmp_path,
+        one_kernel(),
+        made_at="2026-11-29T14:35:31+00:00",
+        argv=["train.py", "--lr", "1"],
+        versions={"torch": "2.11.0", "ncu": None},
+        device={"kind": "cuda", "name": "NVIDIA H200", "count": 1, "compute_capability": [9, 0]},
+        files={"train.py": {"sha256": "ab", "loops": [[3, 9]]}},
+        functions={"train.py:4": "Net.forward"},
+        window={"first_step": 3, "steps_seen": 12, "plain_step_us": 10500.0},
+        notes=["Counters could not be read."],
+    )
+    recording = read(folder)
+    assert recording.device.name == "NVIDIA H200"
+    assert recording.device.compute_capability == (9, 0)
+    assert recording.argv == ("train.py", "--lr", "1")
+    assert recording.versions == {"torch": "2.11.0"}
+    assert (recording.first_step, recording.steps_seen) == (3, 12)
+    assert recording.plain_step_us == 10500
+    assert recording.source_hashes == {"train.py": "ab"}
+    assert recording.lines[0].function == "Net.forward"
+    assert recording.notes[0] == "Counters could not be read."
+
+
+def test_meta_of_nulls_is_enough(tmp_path: Path) -> None:
+    names = ("argv", "versions", "device", "files", "functions", "window", "host_peaks", "exit")
+    folder = make_folder(tmp_path, one_kernel(), **dict.fromkeys(names))
+    assert read(folder).kernel_count == 1
+
+
+def test_marks_of_a_script_without_suffix_are_known_by_meta(tmp_path: Path) -> None:
+    trace = TraceMaker().host("cpu_op", "/bin/train:4", 0, 9, MAIN).launch(1, 4, 9, 1)
+    folder = make_folder(tmp_path, trace, files={"/bin/train": {"sha256": None, "loops": []}})
+    (line,) = read(folder).lines
+    assert (line.path, line.line) == ("/bin/train", 4)
+
+
+def test_iterations_of_the_longest_loop_are_the_steps(tmp_path: Path) -> None:
+    """The loop of lines 3 to 5 runs four times, the first taking 500 instead of 100; the one of
+    lines 10 and 11 runs inside of line 4. The first iteration is dropped: it took more than
+    twice the usual."""
+    trace = TraceMaker()
+    starts = [0, 500, 600, 700, 800]
+    for number, start in enumerate(starts):
+        trace.mark(3, start, start + 2)
+        if number == 4:
+            break
+        trace.mark(4, start + 10, start + 90)
+        for inner in (20, 40, 60):
+            trace.mark(10, start + inner, start + inner + 1)
+        trace.mark(11, start + 21, start + 30).launch(start + 22, start + 30, start + 40, number)
+    trace.mark(7, 810, 820)
+    folder = make_folder(tmp_path, trace, files={"train.py": {"loops": [[3, 5], [10, 11]]}})
+    recording = read(folder)
+    assert [(step.start_us, step.end_us) for step in recording.steps] == [
+        (500, 600),
+        (600, 700),
+        (700, 800),
+    ]
+    assert recording.lines[-1].line == 11
+    assert recording.lines[-1].forward_us == pytest.approx(30)
+    assert "The first 1 iterations were left out as warm-up." in recording.notes
+
+
+def test_cpu_peaks_of_the_run_are_the_roof(tmp_path: Path) -> None:
+    trace = TraceMaker().mark(4, 0, 9).op("aten::mul", 1, 8)
+    peaks = {"flop_per_s": {"fp32": 1e11}, "dram_bytes_per_s": 2e10}
+    recording = read(make_folder(tmp_path, trace, device={"kind": "cpu"}, host_peaks=peaks))
+    assert recording.peaks
+    assert recording.peaks.dram_bytes_per_s == 2e10
+    assert recording.peaks.provenance == "measured"
+
+
+def test_a_report_that_cannot_be_read_leaves_the_timeline(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path, one_kernel())
+    (folder / "counters.ncu-rep").write_bytes(b"NVR\0 cut")
+    recording = read(folder)
+    assert recording.kernel_count == 1
+    assert recording.counters_ratio is None
+    assert any("counters.ncu-rep" in note for note in recording.notes)
+
+
+@pytest.mark.parametrize(
+    ("meta", "sentence"),
+    [
+        (None, "has no meta.json"),
+        ('{"format": 1', "record again"),
+        ('{"format": 99}', "update rooflint"),
+        ('{"format": 1}', "has no trace.json.gz"),
+    ],
+)
+def test_half_a_folder_is_refused_with_a_sentence(
+    tmp_path: Path, meta: str | None, sentence: str
+) -> None:
+    if meta:
+        (tmp_path / "meta.json").write_text(meta)
+    with pytest.raises(ProfileError, match=sentence):
+        read(tmp_path)
+
+
+def test_the_latest_recording_is_the_whole_one_made_last(tmp_path: Path) -> None:
+    base = tmp_path / ".rooflint" / "recordings"
+    make_folder(base / "b", one_kernel(), made_at="2026-01-01T00:00:00+00:00")
+    newest = make_folder(base / "a", one_kernel(), made_at="2026-01-02T00:00:00+00:00")
+    (base / "c").mkdir()
+    assert latest(tmp_path) == newest
+    assert latest(tmp_path / "elsewhere") is None
+
+
+def test_files_are_found_by_content_then_by_ending(tmp_path: Path) -> None:
+    """The run was elsewhere. `model.py` is there twice, one with the recorded content; `train.py`
+    was changed, and is the only one of its name."""
+    for path, text in {"a/model.py": "one", "b/model.py": "two", "src/train.py": "new"}.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    trace = TraceMaker()
+    for number, name in enumerate(("/job/x/model.py:1", "/job/src/train.py:2", "/job/gone.py:3")):
+        at = 10 * number
+        trace.host("cpu_op", name, at, at + 9, MAIN).launch(at + 1, at + 3, at + 9, number)
+    digest = hashlib.sha256(b"two").hexdigest()
+    files = {"/job/x/model.py": {"sha256": digest}, "/job/src/train.py": {"sha256": "old"}}
+    recording = localize(read(make_folder(tmp_path / "recording", trace, files=files)), tmp_path)
+    assert [line.path for line in recording.lines] == [
+        "/job/gone.py",
+        str(tmp_path / "b/model.py"),
+        str(tmp_path / "src/train.py"),
+    ]
+    assert recording.source_hashes[str(tmp_path / "b/model.py")] == digest
+    assert {kernel.path for kernel in recording.kernels} == {line.path for line in recording.lines}
+    assert any("/job/gone.py was recorded but" in note for note in recording.notes)
+
+
+def test_a_windows_path_is_found_by_its_ending(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    trace = TraceMaker().host("cpu_op", r"C:\job\train.py:4", 0, 9, MAIN).launch(1, 4, 9, 1)
+    (line,) = localize(read(trace.write(tmp_path)), tmp_path).lines
+    assert line.path == str(tmp_path / "train.py")
