@@ -13,7 +13,6 @@ from profiles.trace_maker import MAIN, TraceMaker
 from rooflint.model import ProfileError
 from rooflint.profiles import read
 from rooflint.profiles.folder import latest
-from rooflint.profiles.paths import localize
 
 
 def make_folder(folder: Path, trace: TraceMaker, **meta: Any) -> Path:
@@ -137,31 +136,28 @@ def test_the_latest_recording_is_the_whole_one_made_last(tmp_path: Path) -> None
     assert latest(tmp_path / "elsewhere") is None
 
 
-def test_files_are_found_by_content_then_by_ending(tmp_path: Path) -> None:
-    """The run was elsewhere. `model.py` is there twice, one with the recorded content; `train.py`
-    was changed, and is the only one of its name."""
-    for path, text in {"a/model.py": "one", "b/model.py": "two", "src/train.py": "new"}.items():
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        (tmp_path / path).write_text(text)
+def test_only_whole_steps_count(tmp_path: Path) -> None:
+    """Three ranges, of which the last was cut short: meta says that two are whole."""
     trace = TraceMaker()
-    for number, name in enumerate(("/job/x/model.py:1", "/job/src/train.py:2", "/job/gone.py:3")):
-        at = 10 * number
-        trace.host("cpu_op", name, at, at + 9, MAIN).launch(at + 1, at + 3, at + 9, number)
-    digest = hashlib.sha256(b"two").hexdigest()
-    files = {"/job/x/model.py": {"sha256": digest}, "/job/src/train.py": {"sha256": "old"}}
-    recording = localize(read(make_folder(tmp_path / "recording", trace, files=files)), tmp_path)
-    assert [line.path for line in recording.lines] == [
-        "/job/gone.py",
-        str(tmp_path / "b/model.py"),
-        str(tmp_path / "src/train.py"),
-    ]
-    assert recording.source_hashes[str(tmp_path / "b/model.py")] == digest
-    assert {kernel.path for kernel in recording.kernels} == {line.path for line in recording.lines}
-    assert any("/job/gone.py was recorded but" in note for note in recording.notes)
+    for number, (start, end) in enumerate(((0, 100), (100, 200), (200, 240))):
+        trace.host("user_annotation", f"ProfilerStep#{number + 7}", start, end, MAIN)
+        trace.mark(4, start, start + 20).launch(start + 1, start + 5, start + 15, number)
+    recording = read(make_folder(tmp_path, trace, window={"step_count": 2}))
+    assert [(step.start_us, step.end_us) for step in recording.steps] == [(0, 100), (100, 200)]
+    assert recording.lines[0].forward_us == pytest.approx(20)
 
 
-def test_a_windows_path_is_found_by_its_ending(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text("")
-    trace = TraceMaker().host("cpu_op", r"C:\job\train.py:4", 0, 9, MAIN).launch(1, 4, 9, 1)
-    (line,) = localize(read(trace.write(tmp_path)), tmp_path).lines
-    assert line.path == str(tmp_path / "train.py")
+def test_sources_are_the_text_that_ran(tmp_path: Path) -> None:
+    text = "# coding: latin-1\nname = '\xe9'\n"
+    digest = hashlib.sha256(text.encode("latin-1")).hexdigest()
+    folder = make_folder(
+        tmp_path,
+        one_kernel(),
+        files={"train.py": {"sha256": digest}, "gone.py": {"sha256": "00"}},
+        exit={"code": 3, "error": None},
+    )
+    (folder / "sources").mkdir()
+    (folder / "sources" / f"{digest}.py").write_bytes(text.encode("latin-1"))
+    recording = read(folder)
+    assert recording.sources == {"train.py": text}
+    assert recording.exit_code == 3

@@ -16,8 +16,8 @@ from rooflint.profiles import read
 
 RECORDINGS = Path(__file__).parent / "profiles" / "recordings"
 REFERENCE: dict[str, Any] = json.loads((RECORDINGS / "reference.json").read_text())["files"]
-TRACES = sorted(name for name, entry in REFERENCE.items() if entry["reference"])
-REFUSED = sorted(name for name, entry in REFERENCE.items() if not entry["reference"])
+TRACES = sorted(name for name, entry in REFERENCE.items() if entry.get("reference"))
+REFUSED = sorted(name for name, entry in REFERENCE.items() if entry.get("reference", ...) is None)
 
 
 @pytest.mark.parametrize("name", TRACES)

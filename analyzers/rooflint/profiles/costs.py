@@ -38,10 +38,13 @@ class Costs:
 
 
 def count_costs(
-    timeline: Timeline, loops: Loops, function_names: Mapping[tuple[str, int], str]
+    timeline: Timeline,
+    loops: Loops,
+    function_names: Mapping[tuple[str, int], str],
+    step_count: int | None = None,
 ) -> Costs:
-    """Join everything by line."""
-    steps = find_steps(timeline, loops)
+    """Join everything by line. `step_count`: how many of the marked steps are whole, if known."""
+    steps = find_steps(timeline, loops, step_count)
     window = steps.window_ns
     attribution = attribute(timeline, window)
     lines = _Lines(timeline, attribution, steps, function_names)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rooflint.model import Device, KernelCost, LineCost, Recording
-from rooflint.profiles.counters import Dim3, Launch, counters_of
+from rooflint.profiles.counters import OWN, Dim3, Launch, counters_of
 from rooflint.profiles.timeline import parse_mark
 
 Place = tuple[str, int]
@@ -198,6 +198,11 @@ class Places:
     def of(self, launch: Launch) -> tuple[Place | None, bool]:
         """Path and line, and whether the launch is of the line's backward."""
         for name in reversed(launch.ranges):
+            if name.startswith(f"{OWN} "):
+                place = self._mark(name.removesuffix(" backward"))
+                if place:
+                    return place, name.endswith(" backward")
+        for name in reversed(launch.ranges):
             if _is_backward(name):
                 found = _SEQUENCE.search(name)
                 sequence = int(found[1]) if found else self._sequence_of_node.get(name)
@@ -208,7 +213,7 @@ class Places:
         return None, False
 
     def _mark(self, name: str) -> Place | None:
-        return parse_mark(name.removeprefix("rooflint "), self._own_paths)
+        return parse_mark(name.removeprefix(f"{OWN} "), self._own_paths)
 
 
 _NODE = "autograd::engine::evaluate_function"

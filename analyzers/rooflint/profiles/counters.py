@@ -15,6 +15,9 @@ from rooflint.model import Counters, Peaks
 
 Dim3 = tuple[int, int, int]
 
+OWN = "rooflint"
+"""Our NVTX domain, and the prefix of our ranges where there are no domains."""
+
 
 @dataclass(frozen=True)
 class Launch:
@@ -25,7 +28,8 @@ class Launch:
     block: Dim3 | None
     metrics: Mapping[str, float]
     ranges: tuple[str, ...] = ()
-    """Names of the NVTX ranges around the launch, outermost first."""
+    """Names of the NVTX ranges around the launch, outermost first; those that `rooflint profile`
+    opened begin with its name, whatever domain they are in."""
     device: str | None = None
     compute_capability: tuple[int, int] | None = None
     sm_count: int | None = None

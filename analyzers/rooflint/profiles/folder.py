@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import tokenize
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,15 +30,15 @@ def read_folder(folder: Path) -> Recording:
     """The recording of a folder: its timeline, what its meta.json adds, and its counters."""
     meta = _read_meta(folder)
     trace = _trace(folder)
-    loops, function_names, hashes = _sources(meta)
-    timeline = load_timeline(trace, own_paths=frozenset(hashes))
-    costs = count_costs(timeline, loops, function_names)
-    recording = recording_of(str(folder), timeline, costs)
+    loops, function_names, hashes = _files(meta)
     window = _object(meta.get("window"))
+    timeline = load_timeline(trace, own_paths=frozenset(hashes))
+    costs = count_costs(timeline, loops, function_names, _whole(window.get("step_count")))
+    recording = recording_of(str(folder), timeline, costs)
     notes = [str(note) for note in _list(meta.get("notes"))]
-    error = _object(meta.get("exit")).get("error")
-    if error:
-        notes.append(f"The script ended with an error: {error}")
+    end = _object(meta.get("exit"))
+    if end.get("error"):
+        notes.append(f"The script ended with an error: {end['error']}")
     report = folder / "counters.ncu-rep"
     if report.is_file():
         try:
@@ -63,6 +66,8 @@ def read_folder(folder: Path) -> Recording:
             },
         },
         source_hashes=hashes,
+        sources=_texts(folder, hashes),
+        exit_code=code if isinstance(code := end.get("code"), int) else None,
         made_at=str(meta["made_at"]) if meta.get("made_at") else None,
         notes=(*notes, *recording.notes),
     )
@@ -94,7 +99,7 @@ def _trace(folder: Path) -> Path:
     raise ProfileError(f"{folder} has no trace.json.gz: record again with `rooflint profile`.")
 
 
-def _sources(
+def _files(
     meta: Mapping[str, Any],
 ) -> tuple[dict[str, list[tuple[int, int]]], dict[tuple[str, int], str], dict[str, str]]:
     """Loops by path, function names by line, hashes by path."""
@@ -114,6 +119,24 @@ def _sources(
         if line.isdecimal() and name:
             names[path, int(line)] = str(name)
     return loops, names, hashes
+
+
+def _texts(folder: Path, hashes: Mapping[str, str]) -> dict[str, str]:
+    """The files as they were run, where the recording kept them."""
+    texts: dict[str, str] = {}
+    for path, digest in hashes.items():
+        with suppress(OSError):
+            texts[path] = _decoded((folder / "sources" / f"{digest}.py").read_bytes())
+    return texts
+
+
+def _decoded(source: bytes) -> str:
+    """By the file's own coding line, as Python reads it."""
+    try:
+        coding, _ = tokenize.detect_encoding(BytesIO(source).readline)
+        return source.decode(coding)
+    except (SyntaxError, UnicodeDecodeError):
+        return source.decode("utf-8", "replace")
 
 
 def _device(meta: Mapping[str, Any], traced: Device) -> Device:

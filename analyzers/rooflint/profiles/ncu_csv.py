@@ -143,7 +143,7 @@ def _launch(row: Row, metrics: Mapping[str, float], attributes: Row) -> Launch:
     )
 
 
-_MARK = re.compile(r"[^\s\":,;]+\.py:\d+")
+_MARK = re.compile(r"(?:rooflint )?[^\s\":,;]+\.py:\d+(?: backward)?")
 
 # What the details page calls the metrics of its sections; a percentage and a rate may share a name.
 _LABELS = {

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from rooflint.model import ProfileError
-from rooflint.profiles.counters import Dim3, Launch, is_wanted
+from rooflint.profiles.counters import OWN, Dim3, Launch, is_wanted
 from rooflint.profiles.ncu_csv import parse_csv
 from rooflint.profiles.streams import open_packed, read_all
 
@@ -41,8 +41,7 @@ def _read(plain: Path, path: Path) -> list[Launch]:
     ncu = find_ncu()
     if ncu is None:
         raise ProfileError(
-            f"{path} needs Nsight Compute to be read: "
-            "`pip install ncu-report`, or put ncu on PATH."
+            f"{path} needs Nsight Compute to be read: `pip install ncu-report`, or put ncu on PATH."
         )
     return _by_program(ncu, plain, path)
 
@@ -139,13 +138,17 @@ def _launch(module: Any, action: Any) -> Launch:
 
 
 def _ranges(action: Any) -> tuple[str, ...]:
-    """NVTX ranges around the launch, those of our own domain innermost."""
+    """NVTX ranges around the launch, those of our own domain last and with its name before."""
     state = action.nvtx_state()
     if state is None:
         return ()
     domains = [state.domain_by_id(number) for number in state.domains()]
-    domains.sort(key=lambda domain: domain.name() == "rooflint")
-    return tuple(str(name) for domain in domains for name in domain.push_pop_ranges())
+    domains.sort(key=lambda domain: domain.name() == OWN)
+    return tuple(
+        f"{OWN} {name}" if domain.name() == OWN else str(name)
+        for domain in domains
+        for name in domain.push_pop_ranges()
+    )
 
 
 def _by_program(ncu: str, plain: Path, path: Path) -> list[Launch]:

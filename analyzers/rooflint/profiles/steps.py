@@ -25,9 +25,9 @@ class Steps:
     note: str | None = None
 
 
-def find_steps(timeline: Timeline, loops: Loops) -> Steps:
+def find_steps(timeline: Timeline, loops: Loops, step_count: int | None = None) -> Steps:
     """By the profiler's step ranges, else by the loops of the source, else by optimizer steps."""
-    spans = _annotated(timeline, re.compile(r"ProfilerStep#(\d+)"))
+    spans = _annotated(timeline, re.compile(r"ProfilerStep#\d+"))[:step_count]
     if spans:
         return Steps(spans, (spans[0][0], spans[-1][1]), cuts=True)
     spans, dropped = _looped(timeline, loops)
