@@ -330,9 +330,7 @@ def cpu_verdict(cost: LineCost, step_us: float = 1e6):
 
 def test_a_product_on_the_cpu_is_compute_bound_as_an_estimate():
     # 60 GFLOP/s of 100, with 100 FLOPs a byte.
-    cost = LineCost(
-        PATH, 1, forward_us=1e6, launch_count=10, flop=60e9, dram_bytes=0.6e9, precision="fp32"
-    )
+    cost = LineCost(PATH, 1, forward_us=1e6, flop=60e9, dram_bytes=0.6e9, precision="fp32")
     verdict = cpu_verdict(cost)
     assert (verdict.limiter, verdict.provenance) == ("compute-bound", "estimated")
     assert verdict.roof_ratio == pytest.approx(0.6)
@@ -340,16 +338,23 @@ def test_a_product_on_the_cpu_is_compute_bound_as_an_estimate():
 
 
 def test_an_elementwise_line_on_the_cpu_is_memory_bound_as_an_estimate():
-    cost = LineCost(PATH, 1, forward_us=1e6, launch_count=10, dram_bytes=15e9)
+    cost = LineCost(PATH, 1, forward_us=1e6, dram_bytes=15e9)
     verdict = cpu_verdict(cost)
     assert verdict.limiter == "memory-bound" and verdict.roof_ratio == pytest.approx(0.75)
 
 
-def test_tiny_operators_on_the_cpu_are_overhead_bound():
-    cost = LineCost(PATH, 1, forward_us=1_000, launch_count=100, dram_bytes=1e5)
-    verdict = cpu_verdict(cost, step_us=1e4)
-    assert verdict.limiter == "overhead-bound"
-    assert "100 operators a step of 10 µs" in verdict.reason
+def test_a_line_far_below_the_cpus_roof_is_unknown():
+    # 5 of 100 GFLOP/s.
+    cost = LineCost(PATH, 1, forward_us=1e6, flop=5e9, dram_bytes=0.05e9, precision="fp32")
+    verdict = cpu_verdict(cost)
+    assert verdict.limiter == "unknown" and verdict.roof_ratio == pytest.approx(0.05)
+
+
+def test_more_bytes_than_main_memory_can_move_are_said_to_come_from_cache():
+    cost = LineCost(PATH, 1, forward_us=1e6, dram_bytes=24e9)
+    verdict = cpu_verdict(cost)
+    assert verdict.limiter == "memory-bound" and verdict.roof_ratio == 1.0
+    assert verdict.reason == "done: moves 24 of 20 GB/s, some of it from cache"
 
 
 def test_a_cpu_run_that_spends_its_time_in_python_says_so():

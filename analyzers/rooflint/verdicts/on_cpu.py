@@ -5,51 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rooflint.model import Limiter, LineCost, Recording, Verdict
-from rooflint.units import show_byte_rate, show_flop_rate, show_number, show_share, show_us
+from rooflint.units import show_byte_rate, show_flop_rate, show_share
 from rooflint.verdicts.rates import DONE_RATIO, show_of
 from rooflint.verdicts.roofline import Work, line_work, peak_of, show_pipe
 from rooflint.verdicts.step import weigh
 
-NEAR_RATIO = 0.3
-"""A CPU has no launches and few threads to fill: at a third of its roof, the roof limits."""
-
-TINY_US = 50.0
-"""Torch's dispatch takes 5 to 50 µs an operator; one that is shorter is mostly that."""
+NEAR_RATIO = 0.1
+"""A CPU has no launches and few threads to fill: from a tenth of its roof on, what limits is the
+side of the roof that the work is under. Farther below, something else does."""
 
 
 def judge_line(cost: LineCost, recording: Recording) -> Verdict | None:
-    work = line_work(cost, recording)
     if cost.device_us <= 0:
         return None
+    work = line_work(cost, recording)
     ratio = work.roof_ratio if work else None
-    calls = cost.launch_count
-    mean_us = cost.device_us / calls if calls else None
-    if work and ratio is not None and ratio >= NEAR_RATIO:
-        compute = (work.compute_ratio or 0.0) >= (work.memory_ratio or 0.0)
-        text = _show_rate(work, compute)
+    if work is None or ratio is None:
+        return Verdict("unknown", "FLOPs and bytes of its operators are not known")
+    if ratio < NEAR_RATIO:
         return Verdict(
-            "compute-bound" if compute else "memory-bound",
-            f"done: {text}" if ratio >= DONE_RATIO else text,
-            None,
+            "unknown",
+            f"{show_share(ratio)} of the CPU's roof: neither arithmetic nor memory explains its "
+            "time; other programs on this machine may",
             provenance="estimated",
-            roof_ratio=min(1.0, ratio),
-        )
-    if mean_us is not None and mean_us < TINY_US:
-        return Verdict(
-            "overhead-bound",
-            f"{show_number(calls / recording.step_count)} operators a step of {show_us(mean_us)}: "
-            "mostly torch's own dispatch",
-            "do more in each operator: batch, or torch.compile",
-            provenance="measured",
             roof_ratio=ratio,
         )
-    if ratio is None:
-        return Verdict("unknown", "FLOPs and bytes of its operators are not known")
+    compute = (work.compute_ratio or 0.0) >= (work.memory_ratio or 0.0)
+    text = _show_rate(work, compute)
     return Verdict(
-        "unknown",
-        f"{show_share(ratio)} of the CPU's roof: what else limits it, only CPU counters could tell",
+        "compute-bound" if compute else "memory-bound",
+        f"done: {text}" if ratio >= DONE_RATIO else text,
         provenance="estimated",
-        roof_ratio=ratio,
+        roof_ratio=min(1.0, ratio),
     )
 
 
@@ -76,11 +63,11 @@ def judge_step(recording: Recording, by_limiter: Iterable[tuple[Limiter, float]]
             "look at the Python first: a GPU would not make it faster",
         )
     shares = weigh(pairs)
-    if not shares:
-        return Verdict("unknown", "the operators' lines are not known")
-    limiter, share = shares[0]
+    limiter, share = shares[0] if shares else ("unknown", 1.0)
+    if limiter == "unknown":
+        return Verdict("unknown", "what limits most of the operators is not known")
     return Verdict(
         limiter,
-        f"{show_share(share)} of the operators' time is {limiter} on the CPU",
+        f"operators that take {show_share(share)} of their time are {limiter} on this CPU",
         provenance="estimated",
     )
