@@ -621,8 +621,12 @@ def _tensor_operation(
     subject: ast.expr | None,
     *,
     is_method: bool,
+    is_told: bool = False,
 ) -> Value:
-    """A function or method of torch on tensors: what it waits for, and what it makes."""
+    """A function or method of torch on tensors: what it waits for, and what it makes.
+
+    `is_told`: that it waits has been told already.
+    """
     machine, frame, at = it.machine, call.frame, call.node
     extra = list(call.keywords.values())
     tensors = [t for v in (*operands, *extra) for t in tensors_in(v)]
@@ -634,7 +638,7 @@ def _tensor_operation(
     )
     first_node = subject or (call.nodes[0] if call.nodes else None)
     if gpu_value:
-        wait = _wait_of(name, operands, call, is_method)
+        wait = None if is_told else _wait_of(name, operands, call, is_method)
         if wait is not None:
             operation, reason = wait
             plain = tuple(a for a in gpu_value if isinstance(a, Tensor)) or tuple(
@@ -965,7 +969,7 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
         return call.arguments[0] if call.arguments else UNKNOWN
     if root.startswith("torch.cuda") or path == "torch.accelerator.synchronize":
         return _cuda(it, name, path, call)
-    if root == "torch.linalg" or path in ("torch.cholesky", "torch.inverse"):
+    if root == "torch.linalg":
         if name in known.LINALG_WAITS:
             value = tuple(t for v in call.arguments for t in tensors_in(v))
             on_gpu = tuple(t for t in value if isinstance(t, Tensor) and t.place != "cpu")
@@ -980,9 +984,9 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
                     reason=known.LINALG_REASON,
                     detail=name,
                 )
-        if name not in known.WAITS:
-            return _tensor_operation(it, name, call.arguments, call, None, is_method=False)
-        return _tensor_operation(it, "linalg_" + name, call.arguments, call, None, is_method=False)
+        return _tensor_operation(
+            it, name, call.arguments, call, None, is_method=False, is_told=True
+        )
     if root.startswith("torch.optim.lr_scheduler"):
         one = Instance_of(path, it, call)
         return (one,)
@@ -2257,7 +2261,9 @@ def _module_output(it: Interpreter, one: Instance, call: Call) -> Value:
         _metric_update(it, one, call)
     grad = not machine.without_grad
     masked = any(isinstance(t, Tensor) and t.masked for t in tensors) and grad
-    result = Tensor(place, sure, kind="float", grad=grad, masked=masked, since=since)
+    first = next((t for t in tensors if isinstance(t, Tensor)), None)
+    ndim = first.ndim if first is not None and name not in known.CHANGES_NDIM else None
+    result = Tensor(place, sure, False, "float", ndim, grad, masked, since)
     if name.endswith("Loss"):
         reduced = string_of(keywords.get("reduction", ())) != "none"
         return (replace(result, ndim=0 if reduced else None),)

@@ -179,6 +179,12 @@ PROGRESS_METHODS = frozenset("set_postfix set_postfix_str set_description write"
 LOG_LEVELS = {"warning": True, "error": True, "critical": True, "exception": True, "info": False}
 """Whether a message of that level is shown by default."""
 
+CHANGES_NDIM = frozenset(
+    """Embedding EmbeddingBag Flatten Unflatten Bilinear CosineSimilarity PairwiseDistance
+    AdaptiveLogSoftmaxWithLoss""".split()
+)
+"""Modules of torch whose output has not as many dimensions as their input."""
+
 STEP_METHODS = frozenset(
     """training_step validation_step test_step predict_step compute_loss run_step train_step
     eval_step""".split()

@@ -51,9 +51,9 @@ def add_up_on_device(file: SourceFile, stop: Stop) -> Iterator[Fix]:
     suffix = _method_suffix(file, site)
     if suffix is None:
         return
-    on_device = "" if _has_detach(site.node) else ".detach()"
+    on_device = ""
     if kind == "float":
-        on_device += ".double()"
+        on_device = ".double()" if _has_detach(site.node) else ".detach().double()"
     indent = _indent_of(file, loop.site)
     after = _line_after(file, loop.site)
     if indent is None or after is None:

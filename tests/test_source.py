@@ -1,0 +1,174 @@
+"""Files as blocks: half-typed text, columns, and what an edit leaves untouched."""
+
+from __future__ import annotations
+
+import ast
+import random
+from pathlib import Path
+
+import pytest
+
+import rooflint
+from rooflint.source import SourceFile
+
+LOOP = """import torch
+from torch import nn
+
+model = nn.Linear(8, 2).cuda()
+
+
+def train(batches):
+    total = 0.0
+    for x in batches:
+        loss = model(x.cuda(non_blocking=True)).mean()
+        loss.backward()
+        total += loss.item()
+    return total
+
+
+def other(batches):
+    for x in batches:
+        out = model(x.cuda(non_blocking=True))
+        print(out)
+
+
+data = [torch.randn(4, 8)]
+train(data)
+other(data)
+"""
+
+
+def found(text: str, previous: SourceFile | None = None) -> list[tuple[int, str]]:
+    file = SourceFile.parse("loop.py", text, previous)
+    return [(f.span.line, f.rule) for f in rooflint.check(file)]
+
+
+def shape(file: SourceFile) -> list[tuple[int, str]]:
+    return [(b.first_line, ast.dump(s)) for b in file.blocks for s in b.body]
+
+
+def test_a_block_counts_lines_from_its_own_start() -> None:
+    file = SourceFile.parse("loop.py", LOOP)
+    train = next(b for b in file.blocks if b.text.startswith("def train"))
+    assert train.first_line == 7
+    assert train.body[0].lineno == 1
+
+
+@pytest.mark.parametrize(
+    ("whole", "half"),
+    [
+        ("        loss.backward()\n", "        loss.backward(\n"),
+        ("        loss.backward()\n", "        loss.\n"),
+        ("        loss.backward()\n", "        if loss\n"),
+        ("        loss.backward()\n", "        x = [1,\n"),
+        ("    return total\n", "    return total +\n"),
+        ("        loss.backward()\n", "        for\n"),
+        ("        loss.backward()\n", '        s = "unfinished\n'),
+    ],
+)
+def test_a_half_typed_statement_costs_only_its_own_findings(whole: str, half: str) -> None:
+    assert found(LOOP) == [(12, "item-in-loop"), (19, "tensor-as-text")]
+    assert found(LOOP.replace(whole, half)) == [(12, "item-in-loop"), (19, "tensor-as-text")]
+
+
+def test_a_syntax_error_is_a_value_with_its_place() -> None:
+    file = SourceFile.parse("bad.py", "x = 1\ny = (\n")
+    assert file.syntax_error is not None
+    assert file.syntax_error.span.line == 2
+    assert "never closed" in file.syntax_error.message
+    assert SourceFile.parse("good.py", "x = 1\n").syntax_error is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "\tprint('é', loss.item())",
+        "\tprint('😀', loss.item())",
+        "\tprint('中文', loss.item())",
+        "\tprint('a\tb', loss.item())",
+    ],
+)
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_columns_count_characters(line: str, newline: str, mark: str) -> None:
+    text = newline.join(
+        [
+            "import torch",
+            "loss = torch.ones((), device='cuda')",
+            "for i in range(9):",
+            "\tloss = loss * 2",
+            line,
+            "",
+        ]
+    )
+    (finding,) = rooflint.check(SourceFile.parse("columns.py", mark + text))
+    assert finding.span.line == 5
+    assert line[finding.span.column : finding.span.end_column] == "loss.item()"
+
+
+def test_a_byte_order_mark_shifts_the_first_line() -> None:
+    file = SourceFile.parse("mark.py", "\ufeffx = 1; y = 2")
+    block = file.blocks[0]
+    assert file.span(block, block.body[1]).column == 8
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n", "\x00", "\ufeff", "x = '\ud800'", "(" * 500, "\\", "if"]
+)
+def test_no_text_is_too_strange_to_be_opened(text: str) -> None:
+    file = SourceFile.parse("strange.py", text)
+    assert rooflint.check(file) == ()
+    SourceFile.parse("strange.py", text + "\n", file)
+
+
+def test_an_edit_keeps_the_blocks_it_does_not_touch() -> None:
+    before = SourceFile.parse("loop.py", LOOP)
+    after = SourceFile.parse(
+        "loop.py", LOOP.replace("total = 0.0", "total = 0.0\n    n = 1"), before
+    )
+    kept = {id(b.body) for b in before.blocks} & {id(b.body) for b in after.blocks}
+    assert len(kept) == len(before.blocks) - 1
+    assert shape(after) == shape(SourceFile.parse("loop.py", after.text))
+
+
+def test_a_block_that_cannot_be_mended_keeps_its_last_good_tree() -> None:
+    before = SourceFile.parse("loop.py", LOOP)
+    broken = LOOP.replace("def train(batches):", 'def train(batches: """):')
+    after = SourceFile.parse("loop.py", broken, before)
+    assert after.syntax_error is not None
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_row_of_edits_ends_where_a_fresh_parse_does(seed: int) -> None:
+    dice = random.Random(seed)
+    pieces = [
+        "x = 1\n",
+        "\n",
+        "    y = 2\n",
+        "def f():\n",
+        "else:\n",
+        ")",
+        "(",
+        '"""',
+        "#",
+        "@d\n",
+        "  ",
+    ]
+    text = LOOP
+    file = SourceFile.parse("loop.py", text)
+    for _ in range(25):
+        at, cut = dice.randrange(len(text)), dice.choice([0, 0, 1, 5, 30])
+        text = text[:at] + dice.choice(pieces) + text[at + cut :]
+        file = SourceFile.parse("loop.py", text, file)
+        rooflint.check(file)
+    fresh = SourceFile.parse("loop.py", text)
+    assert (file.syntax_error is None) == (fresh.syntax_error is None)
+    file = SourceFile.parse("loop.py", LOOP, file)
+    assert shape(file) == shape(SourceFile.parse("loop.py", LOOP))
+
+
+def test_every_file_of_the_analyzers_parses_as_python_does() -> None:
+    for path in Path(rooflint.__file__).parent.rglob("*.py"):
+        text = path.read_text("utf-8")
+        file = SourceFile.parse(str(path), text)
+        assert [s for _, s in shape(file)] == [ast.dump(s) for s in ast.parse(text).body]
