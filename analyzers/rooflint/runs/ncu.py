@@ -27,10 +27,14 @@ METRICS = (
             *("dadd", "dmul", "dfma"),
         )
     ),
-    "regex:^sm__ops_path_tensor_src_[a-z0-9]+(_dst_fp32)?$",
+    # A name that this GPU does not know is shown as absent; a pattern without a match is an error.
+    *(
+        f"sm__ops_path_tensor_src_{precision}.sum"
+        for precision in ("fp64", "tf32_dst_fp32", "bf16_dst_fp32", "fp16", "fp8", "int8")
+    ),
     *(f"l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_{way}.ratio" for way in _WAYS),
     *(f"l1tex__t_sectors_pipe_lsu_mem_local_op_{way}.sum" for way in _WAYS),
-    "regex:^smsp__average_warps_issue_stalled_[a-z_]+_per_issue_active$",
+    "regex:^smsp__average_warps_issue_stalled_[a-z_]+_per_issue_active\\.ratio$",
 )
 """What `rooflint.profiles.counters` reads: work, bytes, roofs, access patterns, stalls."""
 
