@@ -11,7 +11,8 @@ import json
 import re
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import IO, Any, Protocol, cast
+from io import BufferedIOBase
+from typing import Any, Protocol, cast
 
 from rooflint.model import ProfileError
 from rooflint.profiles.streams import BROKEN
@@ -64,7 +65,7 @@ class Args(Protocol):
 class ChromeTrace:
     """A trace while it is read: `header` is there at once, `events()` runs through it once."""
 
-    def __init__(self, file: IO[bytes], path: str) -> None:
+    def __init__(self, file: BufferedIOBase, path: str) -> None:
         self.path = path
         self.cut = False
         """The file ended before its events did."""
@@ -99,11 +100,16 @@ class ChromeTrace:
         self.header.update(self._read_tail())
 
     def _read(self) -> bytes:
+        """The next bytes; of a packed file that is cut off, all that can be unpacked."""
+        parts: list[bytes] = []
+        missing = PIECE_BYTES
         try:
-            return self._file.read(PIECE_BYTES)
+            while missing > 0 and (part := self._file.read1(missing)):
+                parts.append(part)
+                missing -= len(part)
         except BROKEN:
             self.cut = True
-            return b""
+        return b"".join(parts)
 
     def _read_header(self) -> tuple[bytes, dict[str, Any]]:
         buffer = self._read().removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -306,7 +312,7 @@ _ARRAY_END = re.compile(rb"\}\s*\]")
 _BETWEEN = re.compile(r"\}\s*,\s*\{")
 _BETWEEN_BYTES = re.compile(rb"\}\s*,\s*\{")
 _TORCH_CUTS = (b"\n  },\n  {", b"\n},\n{", b"},{")
-_INVALID_ESCAPE = re.compile(r'\\(?!["\\/bfnrtu]|u[0-9a-fA-F]{4})|\\(?=u(?![0-9a-fA-F]{4}))')
+_ESCAPE = re.compile(r'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\')
 _WINDOWS_PATH = re.compile(r'"[A-Za-z]:\\(?!\\)(?:[^"\\\n]|\\(?!"))*')
 
 
@@ -325,7 +331,7 @@ def _last_cut(buffer: bytes) -> int | None:
 def _mend(text: str) -> str:
     """Double the backslashes of paths that torch on Windows wrote as they were."""
     text = _WINDOWS_PATH.sub(lambda found: found[0].replace("\\", "\\\\"), text)
-    return _INVALID_ESCAPE.sub(r"\\\\", text)
+    return _ESCAPE.sub(lambda found: found[1] or "\\\\", text)
 
 
 def _skip(text: str, position: int, characters: str) -> int:

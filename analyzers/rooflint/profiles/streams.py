@@ -5,8 +5,9 @@ from __future__ import annotations
 import gzip
 import lzma
 import zlib
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Literal, cast
+from typing import Literal
 
 from rooflint.model import ProfileError
 
@@ -16,15 +17,15 @@ Format = Literal["json", "ncu report", "sqlite", "zip", "text"]
 BROKEN = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
-def open_packed(path: Path) -> IO[bytes]:
+def open_packed(path: Path) -> BufferedIOBase:
     """The file's bytes, decompressed while they are read if they are gzip or xz."""
     try:
         with path.open("rb") as file:
             magic = file.read(6)
         if magic[:2] == b"\x1f\x8b":
-            return cast(IO[bytes], gzip.open(path, "rb"))
+            return gzip.open(path, "rb")
         if magic == b"\xfd7zXZ\x00":
-            return cast(IO[bytes], lzma.open(path, "rb"))
+            return lzma.open(path, "rb")
         return path.open("rb")
     except OSError as error:
         raise ProfileError(f"{path} cannot be opened: {error.strerror or error}.") from error

@@ -317,7 +317,7 @@ _LIBRARIES = frozenset(
     megatron numpy pandas peft pytorch_lightning safetensors scipy sentence_transformers sklearn
     tensorboard tensorflow timm tokenizers torch torchaudio torchdata torchmetrics torchtext
     torchvision tqdm transformers triton trl vllm wandb xformers
-    """.split()  # noqa: SIM905
+    """.split()
 )
 
 

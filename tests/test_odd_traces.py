@@ -1,0 +1,274 @@
+"""Traces that are damaged, old or oddly written: what is whole in them is used."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from profiles.trace_maker import TraceMaker
+
+from rooflint.model import ProfileError, Recording
+from rooflint.profiles import chrome_json, read
+
+RECORDINGS = Path(__file__).parent / "profiles" / "recordings"
+
+
+@pytest.fixture(params=["msgspec", "standard library"])
+def decoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Everything is read alike with and without msgspec."""
+    if request.param == "standard library":
+        monkeypatch.setattr(chrome_json, "msgspec", None)
+    return request.param
+
+
+@pytest.fixture(params=[1 << 22, 700])
+def piece_bytes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Small traces are read in one piece and in many."""
+    monkeypatch.setattr(chrome_json, "PIECE_BYTES", request.param)
+    return request.param
+
+
+def two_kernels() -> TraceMaker:
+    return TraceMaker().mark(4, 0, 9).launch(1, 4, 9, 1).mark(5, 10, 19).launch(11, 14, 16, 2)
+
+
+def save(folder: Path, text: str | bytes, name: str = "trace.json") -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def costs(recording: Recording) -> dict[tuple[str, int], float]:
+    return {(line.path, line.line): line.forward_us for line in recording.lines}
+
+
+EXPECTED = {("train.py", 4): pytest.approx(5), ("train.py", 5): pytest.approx(2)}
+
+
+@pytest.mark.usefixtures("decoder", "piece_bytes")
+@pytest.mark.parametrize(
+    "dump",
+    [
+        lambda events: json.dumps({"traceEvents": events}),
+        lambda events: json.dumps({"traceEvents": events}, indent=2),
+        lambda events: json.dumps({"traceEvents": events}, separators=(",", ":")),
+        lambda events: json.dumps(events),
+        lambda events: "\ufeff" + json.dumps({"traceEvents": events}),
+        lambda events: json.dumps({"a": [{"b": 1}, {"c": 2}], "traceEvents": events}),
+        lambda events: json.dumps({"traceEvents": events, "z": [{"b": 1}, {"c": 2}] * 200}),
+        lambda events: json.dumps({"traceEvents": [*events, {"ph": "i", "name": "end"}]}),
+        lambda events: json.dumps({"traceEvents": [{"ph": "M", "args": [{}, {}]}, *events]}),
+        lambda events: json.dumps({"traceEvents": [{"ph": "M", "name": "},{ ]"}, *events]}),
+    ],
+    ids=["plain", "indented", "compact", "bare array", "bom", "lists before", "lists after",
+         "event without time", "nested lists", "braces in names"],
+)  # fmt: skip
+def test_any_layout_is_read(tmp_path: Path, dump: Any) -> None:
+    recording = read(save(tmp_path, dump(two_kernels().events)))
+    assert costs(recording) == EXPECTED
+    assert recording.kernel_count == 2
+    assert not any("cut off" in note or "damaged" in note for note in recording.notes)
+
+
+@pytest.mark.usefixtures("decoder", "piece_bytes")
+def test_a_cut_trace_gives_its_whole_events_and_says_so(tmp_path: Path) -> None:
+    text = json.dumps({"traceEvents": two_kernels().events})
+    recording = read(save(tmp_path, text[: text.rindex("some_kernel")]))
+    assert costs(recording)["train.py", 4] == pytest.approx(5)
+    assert recording.kernel_count == 1
+    assert "The trace is cut off: only the events before the cut are counted." in recording.notes
+
+
+@pytest.mark.usefixtures("decoder")
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
+def test_a_cut_packed_trace_gives_its_whole_events(tmp_path: Path, pack: Any) -> None:
+    """The tail is random, so that its bytes are lost with the end of the packed file."""
+    import random
+
+    noise = random.Random(1)
+    events = two_kernels().events
+    tail = [{"ph": "M", "name": str(noise.random())} for _ in range(20_000)]
+    packed = pack(json.dumps({"traceEvents": events + tail}).encode())
+    recording = read(save(tmp_path, packed[: len(packed) // 2], "trace.json.packed"))
+    assert costs(recording) == EXPECTED
+    assert any("cut off" in note for note in recording.notes)
+
+
+@pytest.mark.usefixtures("decoder", "piece_bytes")
+def test_a_damaged_event_is_left_out_and_counted(tmp_path: Path) -> None:
+    events = [json.dumps(event) for event in two_kernels().events]
+    events.insert(2, '{"ph": "X", "name": oops, "ts": }')
+    recording = read(save(tmp_path, '{"traceEvents": [' + ",\n".join(events) + "]}"))
+    assert costs(recording) == EXPECTED
+    assert "1 damaged events of the trace were left out." in recording.notes
+
+
+@pytest.mark.usefixtures("decoder", "piece_bytes")
+def test_windows_paths_that_nobody_escaped_are_read(tmp_path: Path) -> None:
+    r"""`C:\new\train.py` holds an escape that JSON knows and `\U` one that it does not."""
+    trace = TraceMaker()
+    for number, path in enumerate((r"C:\Users\me\train.py:4", r"C:\new\train.py:7")):
+        at = 10 * number
+        trace.host("cpu_op", path, at, at + 9, 100).launch(at + 1, at + 4, at + 9, number)
+    text = json.dumps({"traceEvents": trace.events, "traceName": r"C:\Users\me\t.json"})
+    recording = read(save(tmp_path, text.replace("\\\\", "\\")))
+    assert costs(recording) == {
+        (r"C:\Users\me\train.py", 4): pytest.approx(5),
+        (r"C:\new\train.py", 7): pytest.approx(5),
+    }
+
+
+@pytest.mark.usefixtures("decoder")
+def test_ids_may_be_strings_and_larger_than_64_bits(tmp_path: Path) -> None:
+    trace = two_kernels()
+    for event in trace.events:
+        event["tid"] = str(event["tid"])
+        event["args"]["Comms Id"] = 2**80
+        if "correlation" in event["args"]:
+            event["args"]["correlation"] = str(event["args"]["correlation"])
+    assert costs(read(trace.write(tmp_path))) == EXPECTED
+
+
+@pytest.mark.usefixtures("decoder")
+def test_numbers_of_threads_and_strings_of_threads_are_one_thread(tmp_path: Path) -> None:
+    trace = two_kernels()
+    for event in trace.events:
+        if event["cat"] == "cuda_runtime":
+            event["tid"] = str(event["tid"])
+    assert costs(read(trace.write(tmp_path))) == EXPECTED
+
+
+@pytest.mark.usefixtures("decoder")
+def test_microseconds_since_1970_are_exact_to_the_nanosecond(tmp_path: Path) -> None:
+    """A float64 has steps of 0.25 µs there. Two kernels of 0.1 µs, 0.05 µs apart."""
+    base = 1712195495519689
+    events = ", ".join(
+        f'{{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": {base}.{start:03}, '
+        f'"dur": 0.100, "args": {{"device": 0}}}}'
+        for start in (47, 197)
+    )
+    recording = read(save(tmp_path, f'{{"displayTimeUnit": "ns", "traceEvents": [{events}]}}'))
+    assert recording.gpu_busy_us == pytest.approx(0.2, abs=1e-9)
+    assert recording.gpu_span_us == pytest.approx(0.25, abs=1e-9)
+
+
+@pytest.mark.usefixtures("decoder")
+def test_categories_and_names_of_torch_1_8_are_understood(tmp_path: Path) -> None:
+    renamed = {"cpu_op": "Operator", "cuda_runtime": "Runtime", "kernel": "Kernel"}
+    trace = two_kernels()
+    for event in trace.events:
+        event["cat"] = renamed[event["cat"]]
+        event["args"]["external id"] = 3
+    assert costs(read(trace.write(tmp_path))) == EXPECTED
+
+
+@pytest.mark.usefixtures("decoder")
+def test_overlapping_work_of_streams_is_busy_once_and_devices_add_up(tmp_path: Path) -> None:
+    trace = TraceMaker()
+    for device, stream, start, end in ((0, 7, 0, 10), (0, 20, 5, 12), (1, 7, 5, 9)):
+        trace.kernel(start, end, 1, device=device, stream=stream)
+    recording = read(trace.write(tmp_path))
+    assert recording.gpu_busy_us == pytest.approx(12 + 4)
+    assert recording.gpu_span_us == pytest.approx(12)
+    assert recording.device.count == 2
+
+
+@pytest.mark.usefixtures("decoder")
+def test_reading_twice_gives_the_same(tmp_path: Path) -> None:
+    path = RECORDINGS / "line_trace.json.gz"
+    assert read(path) == read(path)
+
+
+def test_both_decoders_read_a_real_trace_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = RECORDINGS / "line_trace.json.gz"
+    quick = read(path)
+    monkeypatch.setattr(chrome_json, "msgspec", None)
+    assert read(path) == quick
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("a.json", "{}", "no torch.profiler trace"),
+        ("a.json", "[]", "holds no events"),
+        ("a.json", "[1, 2, 3]", "holds no events"),
+        ("a.json", '{"traceEvents": []}', "holds no events"),
+        ("a.json", '{"traceEvents": [', "holds no events"),
+        ("a.json", '{"traceEvents": {"a": 1}}', "no torch.profiler trace"),
+        ("a.json", '{"nodes": [{"name": "x"}]}', "no torch.profiler trace"),
+        ("a.json.gz", b"\x1f\x8b\x08", "cut off or damaged"),
+        ("a.json.xz", b"\xfd7zXZ\x00\x00", "cut off or damaged"),
+        ("a.zip", b"PK\x03\x04", "unpack it"),
+        ("a.sqlite", b"SQLite format 3\x00", "Nsight Systems"),
+        ("a.bin", bytes(range(256)), "neither a torch.profiler trace nor"),
+        ("a.txt", "", "neither a torch.profiler trace nor"),
+    ],
+)
+def test_what_is_no_recording_is_refused_with_one_sentence(
+    tmp_path: Path, name: str, content: str | bytes, sentence: str
+) -> None:
+    with pytest.raises(ProfileError, match=sentence) as refused:
+        read(save(tmp_path, content, name))
+    assert str(refused.value).endswith(".")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_missing_file_is_refused_with_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ProfileError, match=r"cannot be opened: No such file or directory"):
+        read(tmp_path / "none.json")
+
+
+NOTES = {
+    "hta__cupti_profiler.json.gz": "ranges of hardware counters in place of kernels",
+    "zoology_trace.json.gz": "launched 260 kernels, but none was recorded",
+    "hta__distributed_info_not_found.json.gz": "No GPU was recorded",
+    "tracelens__h100_bert_small.json.gz": "Function level",
+}
+
+
+@pytest.mark.parametrize("name", NOTES)
+def test_what_a_trace_lacks_is_said(name: str) -> None:
+    recording = read(RECORDINGS / name)
+    assert any(NOTES[name] in note for note in recording.notes)
+    assert all(note.endswith(".") for note in recording.notes)
+
+
+def test_a_large_trace_is_not_held_in_memory(tmp_path: Path) -> None:
+    """In a process of its own, for its peak: 300,000 events of some 300 bytes. The text is 90 MB,
+    Python with our modules 30 MB, and a row has some 50 bytes in the columns."""
+    import subprocess
+
+    path = tmp_path / "large.json"
+    with path.open("w") as file:
+        file.write('{"traceEvents": [\n')
+        for number in range(100_000):
+            at = number * 10
+            for event in (
+                {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": at,
+                 "dur": 8, "args": {"External id": number, "Input Dims": [[64, 64], [64, 64]],
+                                    "Input type": ["float", "float"], "pad": "x" * 150}},
+                {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1,
+                 "ts": at + 1, "dur": 2, "args": {"correlation": number, "pad": "x" * 150}},
+                {"ph": "X", "cat": "kernel", "name": "add", "pid": 0, "tid": 7, "ts": at + 4,
+                 "dur": 5, "args": {"correlation": number, "device": 0, "pad": "x" * 150}},
+            ):  # fmt: skip
+                file.write(json.dumps(event) + ",\n")
+        file.write('{"ph": "M", "name": "end"}]}')
+    script = (
+        "import resource, sys; from rooflint.profiles import read; r = read(sys.argv[1]);"
+        "print(r.kernel_count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    command = [sys.executable, "-c", script, str(path)]
+    root = Path(__file__).parent.parent / "analyzers"
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={"PYTHONPATH": str(root)}, check=True
+    )
+    kernel_count, peak_kib = map(int, done.stdout.split())
+    assert kernel_count == 100_000
+    assert path.stat().st_size > 85e6
+    assert peak_kib < 130 * 1024
