@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from recordings_by_hand import CPU, H100, H200, PATH, recording_of
@@ -316,6 +317,29 @@ def test_a_busy_step_is_bound_by_what_bounds_most_of_its_gpu_time():
     verdict = judge_step(recording)
     assert verdict.limiter == "compute-bound"
     assert "94 % of its time" in verdict.reason  # 1600 of 1695 µs
+
+
+def test_work_that_outlasts_the_window_is_no_second_gpu():
+    # The host enqueues 10 ms of work in 4 ms steps: the GPU is behind, and busy all the time.
+    kernel = lesson_kernel("layernorm")
+    recording = recording_of(device=H100, kernels=(kernel,), steps=4, step_us=4_000, busy_us=40_000)
+    assert judge_step(recording).limiter == "memory-bound"
+
+
+def test_two_gpus_that_are_busy_half_of_the_time_idle_half_of_it():
+    recording = recording_of(step_us=10_000, busy_us=10_000)
+    recording = replace(recording, gpu_span_us=9_000.0)
+    assert "waits for launches 50 % of the step" in judge_step(recording).reason
+
+
+def test_a_step_that_communicates_is_said_to():
+    kernels = (
+        KernelCost("ncclDevKernel_AllReduce_Sum_f32_RING_LL", PATH, 20, True, 4, 7_000.0),
+        lesson_kernel("layernorm"),
+    )
+    verdict = judge_step(recording_of(device=H100, kernels=kernels, busy_us=9_500))
+    assert verdict.limiter == "unknown"
+    assert "communication with other GPUs takes 99 %" in verdict.reason
 
 
 # --- without a GPU -------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from rooflint.units import show_share, show_us
 from rooflint.verdicts import judge_line, judge_step
 from rooflint.verdicts.gains import find_gains
 from rooflint.verdicts.roofline import peaks_of
+from rooflint.verdicts.wording import a_step
 
 WARNING_RATIO = 0.05
 """From this share of the window on, GPU idle time behind a wait is a warning."""
@@ -59,6 +60,12 @@ def total_us(cost: LineCost | None) -> float:
     return cost.device_us + cost.gpu_idle_us + cost.launch_idle_us
 
 
+def device_us(recording: Recording) -> float:
+    """All work of the GPU: what its parts are shares of (streams that overlap count twice)."""
+    parts_us = sum(cost.device_us for cost in recording.lines) + recording.unattributed_us
+    return max(recording.gpu_busy_us or 0.0, parts_us)
+
+
 def measured_severity(line: LineReport, report: Report) -> Severity | None:
     """How severe a finding about waiting is, by what was measured on its line.
 
@@ -91,7 +98,7 @@ def cost_sentence(line: LineReport, report: Report) -> str | None:
 
 def _wait_sentence(cost: LineCost, verdict: Verdict | None, recording: Recording) -> str:
     blocked = (
-        f"blocks {_a_step(cost.host_wait_us, recording)} "
+        f"blocks {show_us(cost.host_wait_us / recording.step_count)}{a_step(recording)} "
         f"({_share(cost.host_wait_us, recording.window_us)})"
     )
     if verdict and verdict.free:
@@ -104,17 +111,13 @@ def _wait_sentence(cost: LineCost, verdict: Verdict | None, recording: Recording
 def _device_sentence(cost: LineCost, recording: Recording) -> str:
     steps = recording.step_count
     on_cpu = recording.device.kind == "cpu"
-    whole_us = recording.window_us if on_cpu else recording.gpu_busy_us or 0.0
+    whole_us = recording.window_us if on_cpu else device_us(recording)
     share = f" ({_share(cost.device_us, whole_us)} of {'the' if on_cpu else 'GPU'} time)"
     time = show_us(cost.forward_us / steps)
     if cost.backward_us:
         time += f" forward + {show_us(cost.backward_us / steps)} backward"
-    unit = " a step" if recording.steps else ""
-    return f"{time} of {'CPU' if on_cpu else 'GPU'} time{unit}{share if whole_us else ''}"
-
-
-def _a_step(us: float, recording: Recording) -> str:
-    return show_us(us / recording.step_count) + (" a step" if recording.steps else "")
+    kind = "CPU" if on_cpu else "GPU"
+    return f"{time} of {kind} time{a_step(recording)}{share if whole_us else ''}"
 
 
 def _share(us: float, whole_us: float) -> str:

@@ -14,10 +14,12 @@ from pathlib import Path
 
 from rooflint.model import KernelCost, LineReport, Recording, Report, Verdict
 from rooflint.outputs.columns import clip, left, right
+from rooflint.report import device_us
 from rooflint.units import DASH, show_byte_rate, show_flop_rate, show_number, show_share, show_us
 from rooflint.verdicts import judge_kernel, kernel_us
 from rooflint.verdicts.roofline import peaks_for, peaks_of
 from rooflint.verdicts.step import show_step, window_us
+from rooflint.verdicts.wording import a_step, count_of
 
 WIDTH = 120
 SHARE = 0.01
@@ -63,8 +65,7 @@ class _Page:
 
     def _line_table(self) -> Iterator[str]:
         column = _Column.of(self.report)
-        a_step = " a step" if self.report.recording.steps else ""
-        time = f"{self._where} {column.unit}{a_step}"
+        time = f"{self._where} {column.unit}{a_step(self.report.recording)}"
         waits = () if self._on_cpu else ("wait", "GPU idles")
         yield self._dim(_row(" line", time, *waits, f"of {self._where}", "verdict"))
         measured = [line for line in self.report.lines if line.cost]
@@ -74,8 +75,9 @@ class _Page:
         yield from self._legend(line.verdict for line in shown if line.verdict)
         left_out = len(measured) - len(shown)
         if left_out:
-            lines = "1 line" if left_out == 1 else f"{left_out} lines"
-            yield self._dim(f" {lines} under {show_share(SHARE)} of the step left out")
+            yield self._dim(
+                f" {count_of(left_out, 'line')} under {show_share(SHARE)} of the step left out"
+            )
 
     def _line(self, line: LineReport, column: _Column) -> Iterator[str]:
         cost, verdict, recording = line.cost, line.verdict, self.report.recording
@@ -83,7 +85,7 @@ class _Page:
         time = column.show(cost.forward_us)
         if cost.backward_us:
             time = f"{time} + {column.show(cost.backward_us)} bwd"
-        whole_us = recording.window_us if self._on_cpu else recording.gpu_busy_us or 0.0
+        whole_us = recording.window_us if self._on_cpu else device_us(recording)
         share = _share(cost.device_us, whole_us) if cost.device_us else DASH
         place = f" {Path(line.path).name}:{line.line}  "
         place += self._sources.get(line.path, {}).get(line.line, cost.function or "")
@@ -121,7 +123,7 @@ class _Page:
         if line.findings and cost.wait_count:
             return True  # What a finding costs is told, above all if it is nothing.
         whole_us = window_us(recording)
-        busy_us = recording.gpu_busy_us or whole_us
+        busy_us = device_us(recording)
         idle_us = cost.gpu_idle_us + cost.launch_idle_us
         return cost.device_us >= SHARE * busy_us or idle_us >= SHARE * whole_us
 
@@ -154,7 +156,7 @@ class _Page:
         yield from self._legend(judge_kernel(kernel, recording) for kernel in kernels)
         left_out = len(kernels) - MOST_LINES
         if left_out > 0:
-            yield self._dim(f" {left_out} more kernels left out")
+            yield self._dim(f" {count_of(left_out, 'more kernel')} left out")
 
     def _kernel(self, kernel: KernelCost, whole_us: float, column: _Column) -> Iterator[str]:
         recording = self.report.recording
@@ -179,7 +181,7 @@ class _Page:
     def _notes(self) -> Iterator[str]:
         recording = self.report.recording
         notes = list(recording.notes)
-        busy_us = sum(cost.device_us for cost in recording.lines) + recording.unattributed_us
+        busy_us = device_us(recording)
         if recording.lines and recording.unattributed_us > 0.001 * busy_us:
             share = show_share(recording.unattributed_us / busy_us)
             notes.insert(0, f"unattributed: {share} of GPU time has no line")
@@ -199,12 +201,11 @@ class _Page:
             return
         names = {1: "The thing that costs most", 2: "The two things that cost most"}
         yield self._bold(names.get(len(report.gains), "The three things that cost most"))
-        whole_us = window_us(recording)
+        whole_us, per = window_us(recording), a_step(recording)
         for number, gain in enumerate(report.gains, 1):
             saves = show_us(gain.saves_us / recording.step_count)
-            a_step = " a step" if recording.steps else ""
             share = show_share(gain.saves_us / whole_us) if whole_us else DASH
-            yield from _wrap(f" {number}. {gain.title}: up to {saves}{a_step} ({share})", 4)
+            yield from _wrap(f" {number}. {gain.title}: up to {saves}{per} ({share})", 4)
         if report.step.limiter == "overhead-bound" and len(report.gains) > 1 and not self._on_cpu:
             yield self._dim(
                 "    While the GPU waits for launches, faster kernels alone change little: "
@@ -289,7 +290,7 @@ def _has_peaks(recording: Recording) -> bool:
 def _show_steps(recording: Recording) -> str:
     count = len(recording.steps)
     if recording.first_step is None or recording.steps_seen is None:
-        return f"{count} step{'' if count == 1 else 's'} recorded"
+        return f"{count_of(count, 'step')} recorded"
     first = recording.first_step + 1
     last = recording.first_step + count
     which = f"step {first}" if count == 1 else f"steps {first} to {last}"

@@ -71,8 +71,11 @@ def judge_step(recording: Recording) -> Verdict:
         )
     if recording.gpu_busy_us == 0:
         return Verdict("unknown", "no work of the GPU was recorded")
+    idle = judge_idle(recording)
+    if idle:
+        return idle
     kernels = recording.kernels
-    return judge_idle(recording) or judge_busy(
+    return communication.judge_step(recording) or judge_busy(
         recording,
         ((judge_kernel(kernel, recording).limiter, kernel_us(kernel)) for kernel in kernels),
     )

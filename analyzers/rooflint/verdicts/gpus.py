@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 from rooflint.model import Device, Peaks
 
@@ -27,6 +28,7 @@ class Gpu:
     source: str
 
 
+@cache
 def find_peaks(device: Device) -> Peaks | None:
     """The datasheet's roof for a device; `None`: not in the table, so not known."""
     name, profile = _split_mig(device.name)
@@ -41,6 +43,7 @@ def find_peaks(device: Device) -> Peaks | None:
     return _peaks(gpu, 1.0, 1.0)
 
 
+@cache
 def find_sm_count(device: Device) -> int | None:
     """Multiprocessors of a device: as the run saw them, else the table's."""
     if device.sm_count is not None:

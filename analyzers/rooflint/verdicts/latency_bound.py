@@ -17,6 +17,7 @@ from rooflint.verdicts.symptoms import (
     waiting,
     waste,
 )
+from rooflint.verdicts.wording import count_of
 
 
 def judge(kernel: KernelCost, recording: Recording) -> Verdict | None:
@@ -47,7 +48,7 @@ def _show_small_grid(kernel: KernelCost, recording: Recording) -> str | None:
     waves = kernel.counters.waves if kernel.counters else None
     sm_count = find_sm_count(recording.device)
     block_count = prod(kernel.grid) if kernel.grid else None
-    on = f": {block_count} blocks on {sm_count} SMs" if block_count and sm_count else ""
+    on = f": {count_of(block_count, 'block')} on {sm_count} SMs" if block_count and sm_count else ""
     if waves is not None:
         return f"the grid fills {show_number(waves)} of a wave{on}" if waves < 1 else None
     # Without counters how many blocks fit on a multiprocessor is not known, and a grid of about

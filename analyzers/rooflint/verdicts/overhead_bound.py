@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rooflint.model import KernelCost, LineCost, Recording, Verdict
-from rooflint.units import show_number, show_us
+from rooflint.units import show_us
 from rooflint.verdicts.roofline import kernel_work
+from rooflint.verdicts.wording import a_step, count_of
 
 TINY_US = 10.0
 """A kernel below this is about as short as the launch that starts it."""
@@ -49,8 +50,8 @@ def judge_line(
     """A line for whose launches the GPU waits longer than it then works."""
     if cost.launch_idle_us < max(IDLE_RATIO * recording.window_us, cost.device_us):
         return None
-    a_step = show_us(cost.launch_idle_us / recording.step_count)
-    reason = f"the GPU waits {a_step} a step for this line's launches"
+    idle = show_us(cost.launch_idle_us / recording.step_count) + a_step(recording)
+    reason = f"the GPU waits {idle} for this line's launches"
     mean_us = mean_kernel_us(kernels)
     if mean_us is not None:
         reason += f": {show_launches(kernels, recording)} of {show_us(mean_us)} on average"
@@ -69,5 +70,5 @@ def mean_kernel_us(kernels: Sequence[KernelCost]) -> float | None:
 
 def show_launches(kernels: Sequence[KernelCost], recording: Recording) -> str:
     """ "24 kernels a step"."""
-    a_step = sum(kernel.launch_count for kernel in kernels) / recording.step_count
-    return f"{show_number(a_step)} kernel{'' if a_step == 1 else 's'} a step"
+    launches = sum(kernel.launch_count for kernel in kernels) / recording.step_count
+    return count_of(launches, "kernel") + a_step(recording)

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from math import ceil
 
 from rooflint.model import Limiter, Recording, Verdict
-from rooflint.units import show_number, show_share, show_us
+from rooflint.units import show_share, show_us
 from rooflint.verdicts.overhead_bound import ADVICE
+from rooflint.verdicts.wording import a_step, count_of
 
 BUSY_RATIO = 0.8
 """A GPU that works for less of the step is waiting for the CPU; below a fifth, idle is normal."""
@@ -63,10 +64,15 @@ def gpu_busy_ratio(recording: Recording) -> float | None:
     busy_us = recording.gpu_busy_us
     if busy_us is None or recording.device.kind == "cpu":
         return None
-    span_us = window_us(recording)
-    if span_us <= 0 or (not recording.steps and recording.counters_ratio and busy_us >= span_us):
+    whole_us = window_us(recording)
+    if whole_us <= 0 or (not recording.steps and recording.counters_ratio and busy_us >= whole_us):
         return None  # Kernels measured one by one have no time between them.
-    return min(1.0, busy_us / (_device_count(busy_us, span_us) * span_us))
+    span_us = recording.gpu_span_us or whole_us
+    # Busy time is summed over devices: two hours of work in an hour need two.
+    device_count = max(1, ceil(busy_us / span_us - 0.01))
+    if busy_us > device_count * whole_us:
+        whole_us = span_us  # The GPU is behind: it still works on what the window launched.
+    return min(1.0, busy_us / (device_count * whole_us))
 
 
 def gpu_idle_us(recording: Recording) -> float:
@@ -85,11 +91,6 @@ def window_us(recording: Recording) -> float:
     return recording.window_us
 
 
-def _device_count(busy_us: float, span_us: float) -> int:
-    """Busy time is summed over devices: two hours of work in an hour need two."""
-    return max(1, ceil(busy_us / span_us - 0.01))
-
-
 def show_step(recording: Recording) -> str:
     """ "step 10.5 ms · GPU busy 6.4 ms (61 %) · 261 kernels a step, 22 µs each on average"."""
     steps = recording.step_count
@@ -106,9 +107,7 @@ def show_step(recording: Recording) -> str:
             f"GPU busy {show_us(recording.gpu_busy_us / steps)} ({show_share(busy_ratio)})"
         )
     if recording.kernel_count:
-        count = recording.kernel_count / steps
-        kernels = f"{show_number(count)} kernel{'' if count == 1 else 's'}"
-        kernels += " a step" if recording.steps else ""
+        kernels = count_of(recording.kernel_count / steps, "kernel") + a_step(recording)
         kernel_us = sum(kernel.gpu_us for kernel in recording.kernels)
         if kernel_us:
             kernels += f", {show_us(kernel_us / recording.kernel_count)} each on average"

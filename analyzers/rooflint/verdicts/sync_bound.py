@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rooflint.model import LineCost, Recording, Verdict
 from rooflint.units import show_us
+from rooflint.verdicts.wording import a_step
 
 IDLE_RATIO = 0.01
 """A wait behind which the GPU idles for less of the window is free."""
@@ -16,7 +17,7 @@ def judge_line(cost: LineCost, recording: Recording) -> Verdict | None:
     wait = show_us(cost.host_wait_us / recording.step_count)
     return Verdict(
         "sync-bound",
-        f"the GPU idles {idle} a step behind this wait; the CPU is blocked {wait}",
+        f"the GPU idles {idle}{a_step(recording)} behind this wait; the CPU is blocked {wait}",
         "keep the value on the GPU and read it less often, or after the loop",
         saves_us=cost.gpu_idle_us,
     )
