@@ -1,12 +1,26 @@
-"""The server as an editor meets it: a process of its own, on stdin and stdout."""
+"""The server as an editor meets it: a process of its own, spoken to on stdin and stdout."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import socket
+import subprocess
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
+import pytest
 import pytest_lsp
 from lsprotocol import types as lsp
-from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
+from pygls.exceptions import JsonRpcException
+from pytest_lsp import (
+    ClientServerConfig,
+    LanguageClient,
+    client_capabilities,
+    make_test_lsp_client,
+)
 
 SERVER = ClientServerConfig(server_command=[sys.executable, "-m", "rooflint", "server"])
 
@@ -15,18 +29,521 @@ import torch
 
 model = torch.nn.Linear(8, 8).cuda()
 total = 0.0
-for batch in range(100):
+for step in range(100):
     loss = model(torch.ones(8, 8, device="cuda")).sum()
     loss.backward()
     total += loss.item()
 print(total)
 """
+ITEM_LINE = 7
+
+SMALL_RUN = """\
+import torch
+
+print("hello from the script")
+model = torch.nn.Linear(256, 256)
+for step in range(20):
+    loss = model(torch.ones(256, 256)).sum()
+    loss.backward()
+print("done")
+"""
+
+ENDLESS_RUN = """\
+import torch
+
+a = torch.ones(64, 64)
+while True:
+    b = a @ a
+"""
+
+PUSHING = client_capabilities("visual-studio-code")
 
 
 @pytest_lsp.fixture(config=SERVER)
-async def client(lsp_client: LanguageClient, tmp_path):
-    folder = lsp.WorkspaceFolder(tmp_path.as_uri(), "project")
-    params = lsp.InitializeParams(client_capabilities("neovim"), workspace_folders=[folder])
-    await lsp_client.initialize_session(params)
+async def client(lsp_client: LanguageClient, tmp_path: Path):
+    await begin(lsp_client, tmp_path, PUSHING)
     yield
     await lsp_client.shutdown_session()
+
+
+@pytest_lsp.fixture(config=SERVER)
+async def pulling(lsp_client: LanguageClient, tmp_path: Path):
+    await begin(lsp_client, tmp_path, client_capabilities("neovim@0.11"))
+    yield
+    await lsp_client.shutdown_session()
+
+
+# --- diagnostics --------------------------------------------------------------------------
+
+
+async def test_a_wait_is_underlined_where_it_stands(client: LanguageClient, tmp_path: Path):
+    uri = open_text(client, tmp_path / "train.py", TRAIN)
+    (found,) = await published(client, uri, 1)
+    assert under(TRAIN, found.range) == "loss.item()"
+    assert (found.source, found.severity) == ("rooflint", lsp.DiagnosticSeverity.Warning)
+    assert isinstance(found.code, str)
+    assert found.related_information
+    assert {place.location.uri for place in found.related_information} == {uri}
+
+
+async def test_diagnostics_move_with_the_text_above_them(client: LanguageClient, tmp_path: Path):
+    uri = open_text(client, tmp_path / "train.py", TRAIN)
+    await published(client, uri, 1)
+    change(client, uri, 2, (0, 0), (0, 0), "# one\n# two\n")
+    (found,) = await published(client, uri, 2)
+    assert found.range.start.line == ITEM_LINE + 2
+
+
+async def test_a_mended_line_loses_its_diagnostic(client: LanguageClient, tmp_path: Path):
+    uri = open_text(client, tmp_path / "train.py", TRAIN)
+    await published(client, uri, 1)
+    change(client, uri, 2, (ITEM_LINE, 0), (ITEM_LINE + 1, 0), "    total += 1\n")
+    assert await published(client, uri, 2) == []
+
+
+async def test_columns_are_utf_16_units_in_both_directions(client: LanguageClient, tmp_path: Path):
+    text = TRAIN.replace("    total += loss.item()", '    \tx = "😋", loss.item()').replace(
+        "    loss", "    \tloss"
+    )
+    uri = open_text(client, tmp_path / "train.py", text)
+    (found,) = await published(client, uri, 1)
+    start = '    \tx = "😋", '.__len__() + 1  # The emoji is one character and two units.
+    assert found.range.start == lsp.Position(ITEM_LINE, start)
+    assert found.range.end == lsp.Position(ITEM_LINE, start + len("loss.item()"))
+    change(client, uri, 2, (ITEM_LINE, start), (ITEM_LINE, start), '"🙂", ')
+    (found,) = await published(client, uri, 2)
+    assert found.range.start == lsp.Position(ITEM_LINE, start + len('"🙂", ') + 1)
+
+
+async def test_a_burst_of_edits_ends_with_its_last(client: LanguageClient, tmp_path: Path):
+    uri = open_text(client, tmp_path / "train.py", TRAIN)
+    await published(client, uri, 1)
+    for version in range(2, 42):
+        change(client, uri, version, (0, 0), (0, 0), "# one more\n")
+    versions: list[int | None] = []
+    while versions[-1:] != [41]:
+        params = await client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        versions.append(params.version)
+    assert versions == sorted(versions)
+    assert client.diagnostics[uri][0].range.start.line == ITEM_LINE + 40
+
+
+async def test_a_file_that_is_broken_keeps_its_other_findings(
+    client: LanguageClient, tmp_path: Path
+):
+    uri = open_text(client, tmp_path / "train.py", TRAIN + "\ndef broken(:\n    '''\x00")
+    (found,) = await published(client, uri, 1)
+    assert found.range.start.line == ITEM_LINE
+
+
+async def test_a_closed_file_loses_its_diagnostics(client: LanguageClient, tmp_path: Path):
+    uri = open_text(client, tmp_path / "train.py", TRAIN)
+    await published(client, uri, 1)
+    client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+    assert await published(client, uri, 1) == []
+
+
+async def test_settings_of_the_project_are_read_again_on_save(
+    client: LanguageClient, tmp_path: Path
+):
+    uri = open_text(client, tmp_path / "train.py", TRAIN)
+    (found,) = await published(client, uri, 1)
+    (tmp_path / "pyproject.toml").write_text(f'[tool.rooflint]\nignore = ["{found.code}"]\n')
+    client.text_document_did_save(lsp.DidSaveTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+    assert await published(client, uri, 1) == []
+
+
+async def test_an_editor_that_pulls_is_not_pushed_to(pulling: LanguageClient, tmp_path: Path):
+    uri = open_text(pulling, tmp_path / "train.py", TRAIN)
+    (found,) = await pulled(pulling, uri)
+    assert under(TRAIN, found.range) == "loss.item()"
+    change(pulling, uri, 2, (0, 0), (0, 0), "\n")
+    (found,) = await pulled(pulling, uri)
+    assert found.range.start.line == ITEM_LINE + 1
+    assert pulling.diagnostics == {}
+
+
+async def test_columns_are_what_the_editor_asked_for(pulling: LanguageClient, tmp_path: Path):
+    text = TRAIN.replace("    total += loss.item()", '    x = "😋", loss.item()')
+    uri = open_text(pulling, tmp_path / "train.py", text)
+    (found,) = await pulled(pulling, uri)
+    chosen = pulling.protocol  # Neovim 0.11 asks for UTF-8 first.
+    assert chosen is not None
+    assert found.range.start.character == len('    x = "😋", '.encode())
+
+
+@pytest.mark.parametrize("uri", ["untitled:Untitled-1", "vscode-notebook-cell:/a.ipynb#W0"])
+async def test_other_documents_do_no_harm(client: LanguageClient, tmp_path: Path, uri: str):
+    client.text_document_did_open(
+        lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(uri, "python", 1, TRAIN))
+    )
+    await hover(client, uri, (0, 0))
+    real = open_text(client, tmp_path / "train.py", TRAIN)
+    assert len(await published(client, real, 1)) == 1
+
+
+# --- on a line ----------------------------------------------------------------------------
+
+
+async def test_a_card_explains_a_finding(client: LanguageClient, tmp_path: Path):
+    uri = open_text(client, tmp_path / "train.py", TRAIN)
+    (found,) = await published(client, uri, 1)
+    card = await hover(client, uri, (ITEM_LINE, 14))
+    assert card is not None
+    assert card.startswith(f"**{found.code}** · ")
+    assert "What it costs: Profile This File" in card
+
+
+async def test_a_line_with_nothing_to_say_has_no_card(client: LanguageClient, tmp_path: Path):
+    uri = open_text(client, tmp_path / "train.py", TRAIN)
+    assert await hover(client, uri, (0, 3)) is None
+    assert await hover(client, uri, (500, 3)) is None
+    assert await hover(client, (tmp_path / "never_opened.py").as_uri(), (0, 0)) is None
+
+
+async def test_a_quick_fix_leaves_nothing_to_fix(client: LanguageClient, tmp_path: Path):
+    uri = open_text(client, tmp_path / "train.py", TRAIN)
+    (found,) = await published(client, uri, 1)
+    fix = (await actions(client, uri, found))[0]
+    assert fix.is_preferred
+    assert fix.diagnostics == [found]
+    text = apply(TRAIN, edits_of(fix))
+    compile(text, "train.py", "exec")
+    client.text_document_did_change(
+        lsp.DidChangeTextDocumentParams(
+            lsp.VersionedTextDocumentIdentifier(2, uri),
+            [lsp.TextDocumentContentChangeWholeDocument(text)],
+        )
+    )
+    assert found.code not in {each.code for each in await published(client, uri, 2)}
+
+
+async def test_a_rule_is_ignored_by_a_comment_on_its_line(client: LanguageClient, tmp_path: Path):
+    uri = open_text(client, tmp_path / "train.py", TRAIN)
+    (found,) = await published(client, uri, 1)
+    ignore = (await actions(client, uri, found))[-1]
+    line = apply(TRAIN, edits_of(ignore)).splitlines()[ITEM_LINE]
+    assert line == f"    total += loss.item()  # rooflint: ignore[{found.code}]"
+
+
+async def test_no_fix_is_offered_elsewhere(client: LanguageClient, tmp_path: Path):
+    uri = open_text(client, tmp_path / "train.py", TRAIN)
+    await published(client, uri, 1)
+    assert not await client.text_document_code_action_async(asked_at(uri, (0, 0), (1, 0)))
+    everywhere = asked_at(uri, (0, 0), (99, 0), only=["refactor"])
+    assert not await client.text_document_code_action_async(everywhere)
+
+
+# --- profiles -----------------------------------------------------------------------------
+
+
+async def test_a_profile_runs_to_its_end_and_its_numbers_stand_on_their_lines(
+    client: LanguageClient, tmp_path: Path
+):
+    file = tmp_path / "small.py"
+    file.write_text(SMALL_RUN)
+    uri = open_text(client, file, SMALL_RUN)
+    assert await published(client, uri, 1) == []
+    heard = listen(client)
+    answer = await execute(client, "rooflint.server.profile", {"uri": uri})
+    assert Path(answer["recording"]).is_dir()
+    assert answer["summary"].startswith("step ")
+    assert not answer["cancelled"]
+    assert "hello from the script" in "".join(heard)
+    (progress,) = client.progress_reports.values()
+    kinds = [
+        each.value["kind"] if isinstance(each.value, dict) else each.value.kind for each in progress
+    ]
+    assert (kinds[0], kinds[-1]) == ("begin", "end")
+    assert set(kinds[1:-1]) == {"report"}
+    card = await hover(client, uri, (5, 8))
+    assert card is not None
+    assert "| CPU time | " in card
+
+
+async def test_a_reopened_project_shows_its_last_profile(client: LanguageClient, tmp_path: Path):
+    file = tmp_path / "small.py"
+    file.write_text(SMALL_RUN)
+    await execute(client, "rooflint.server.profile", file.as_uri())
+    tomorrow = make_test_lsp_client()
+    await tomorrow.start_io(*SERVER.server_command)
+    try:
+        await begin(tomorrow, tmp_path, PUSHING)
+        uri = open_text(tomorrow, file, SMALL_RUN)
+        while not await hover(tomorrow, uri, (5, 8)):
+            await published(tomorrow, uri, 1)
+        await tomorrow.shutdown_session()
+    finally:
+        await tomorrow.stop()
+
+
+async def test_a_second_profile_is_refused_and_a_cancel_keeps_the_first(
+    client: LanguageClient, tmp_path: Path
+):
+    (tmp_path / "endless.py").write_text(ENDLESS_RUN)
+    uri = (tmp_path / "endless.py").as_uri()
+    running = asyncio.ensure_future(execute(client, "rooflint.server.profile", uri))
+    token = await progress_begun(client)
+    with pytest.raises(JsonRpcException, match=r"endless\.py is being profiled: wait"):
+        await execute(client, "rooflint.server.profile", uri)
+    await asyncio.sleep(8)
+    client.window_work_done_progress_cancel(lsp.WorkDoneProgressCancelParams(token))
+    answer = await asyncio.wait_for(running, 60)
+    assert answer["cancelled"]
+    assert Path(answer["recording"]).is_dir()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "give one argument"),
+        ([7], "give one argument"),
+        ([{}], "the file is missing"),
+        ([{"uri": "file:///no/such/file.py"}], "save it first"),
+        ([{"uri": "untitled:Untitled-1"}], "save it first"),
+        ([{"uri": "{file}", "args": "--lr 1"}], "args must be a list of strings"),
+        ([{"uri": "{file}", "cwd": "/no/such/folder"}], "is not a folder"),
+        ([{"uri": "{file}", "env": {"A": 1}}], "env must map names to strings"),
+        ([{"uri": "{file}", "speed": 9}], "no option 'speed'"),
+        ([{"uri": "{file}", "python": "/no/such/python"}], "python"),
+    ],
+)
+async def test_arguments_that_do_not_fit_get_a_sentence(
+    client: LanguageClient, tmp_path: Path, arguments: list[Any], sentence: str
+):
+    file = tmp_path / "small.py"
+    file.write_text(SMALL_RUN)
+    if arguments and isinstance(arguments[0], dict) and arguments[0].get("uri") == "{file}":
+        arguments = [{**arguments[0], "uri": file.as_uri()}]
+    with pytest.raises(JsonRpcException, match=sentence) as caught:
+        await execute(client, "rooflint.server.profile", *arguments)
+    assert "Traceback" not in str(caught.value)
+
+
+async def test_a_trace_from_elsewhere_is_imported_and_cleared(client: LanguageClient):
+    trace = Path(__file__).parent / "profiles" / "recordings" / "line_trace.json.gz"
+    answer = await execute(client, "rooflint.server.import", str(trace))
+    assert answer["summary"].startswith("step ")
+    assert await execute(client, "rooflint.server.clear") is None
+    with pytest.raises(JsonRpcException, match="no/such/trace"):
+        await execute(client, "rooflint.server.import", "/no/such/trace.json")
+
+
+# --- life ---------------------------------------------------------------------------------
+
+
+def test_messages_of_another_shape_are_refused_and_survived():
+    with RawEditor() as editor:
+        editor.send(id=1, method="initialize", params={"processId": None, "capabilities": {}})
+        assert "capabilities" in editor.receive()["result"]
+        editor.send(id=2, method="textDocument/hover", params={"position": 7})
+        assert "textDocument/hover" in editor.receive()["error"]["message"]
+        editor.send(id=3, method="rooflint/dance", params=[])
+        assert editor.receive()["error"]["code"] == -32601
+        editor.send(method="textDocument/didChange", params=[])
+        editor.write(b"{nonsense")
+        editor.write(b"[]")
+        editor.send(id=4, method="workspace/executeCommand", params={"command": "dance"})
+        assert editor.receive()["error"]["message"] == "there is no command dance"
+        editor.send(id=5, method="shutdown")
+        assert editor.receive()["result"] is None
+        editor.send(method="exit")
+        assert editor.process.wait(10) == 0
+
+
+def test_the_server_ends_with_its_editor():
+    with RawEditor() as editor:
+        editor.send(id=1, method="initialize", params={"processId": None, "capabilities": {}})
+        editor.receive()
+        assert editor.process.stdin
+        editor.process.stdin.close()
+        editor.process.wait(10)
+
+
+def test_on_a_port_of_this_machine_it_serves_the_same():
+    command = [*SERVER.server_command, "--tcp", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        assert process.stderr
+        said = process.stderr.readline().decode()
+        address = said.rpartition(" ")[2].strip().rpartition(":")
+        with socket.create_connection((address[0], int(address[2]))) as connection:
+            body = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{}}}'
+            connection.sendall(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+            assert connection.recv(14) == b"Content-Length"
+        assert process.wait(10) == 0
+
+
+class RawEditor:
+    """An editor that can send anything."""
+
+    def __enter__(self):
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(SERVER.server_command, stdin=pipe, stdout=pipe, bufsize=0)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout
+        self.process.stdout.close()
+
+    def send(self, **message: Any) -> None:
+        self.write(json.dumps({"jsonrpc": "2.0", **message}).encode())
+
+    def write(self, body: bytes) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+
+    def receive(self) -> dict[str, Any]:
+        assert self.process.stdout
+        header = b""
+        while not header.endswith(b"\r\n\r\n"):
+            header += self.process.stdout.read(1)
+        left = int(header.partition(b":")[2].split()[0])
+        body = b""
+        while len(body) < left:
+            body += self.process.stdout.read(left - len(body))
+        return json.loads(body)
+
+
+# --- helpers ------------------------------------------------------------------------------
+
+
+async def begin(client: LanguageClient, folder: Path, can: lsp.ClientCapabilities) -> None:
+    await client.initialize_session(
+        lsp.InitializeParams(
+            capabilities=can,
+            root_uri=folder.as_uri(),
+            workspace_folders=[lsp.WorkspaceFolder(folder.as_uri(), folder.name)],
+        )
+    )
+
+
+def open_text(client: LanguageClient, file: Path, text: str) -> str:
+    uri = file.as_uri()
+    client.text_document_did_open(
+        lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(uri, "python", 1, text))
+    )
+    return uri
+
+
+Place = tuple[int, int]
+
+
+def change(
+    client: LanguageClient, uri: str, version: int, start: Place, end: Place, text: str
+) -> None:
+    place = lsp.Range(lsp.Position(*start), lsp.Position(*end))
+    client.text_document_did_change(
+        lsp.DidChangeTextDocumentParams(
+            lsp.VersionedTextDocumentIdentifier(version, uri),
+            [lsp.TextDocumentContentChangePartial(place, text)],
+        )
+    )
+
+
+async def published(client: LanguageClient, uri: str, version: int) -> Sequence[lsp.Diagnostic]:
+    """The next diagnostics that are published for this version of the file."""
+    while True:
+        params = await client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        if (params.uri, params.version) == (uri, version):
+            return list(params.diagnostics)
+
+
+async def pulled(client: LanguageClient, uri: str) -> Sequence[lsp.Diagnostic]:
+    report = await client.text_document_diagnostic_async(
+        lsp.DocumentDiagnosticParams(lsp.TextDocumentIdentifier(uri))
+    )
+    assert isinstance(report, lsp.RelatedFullDocumentDiagnosticReport)
+    return report.items
+
+
+async def hover(client: LanguageClient, uri: str, place: Place) -> str | None:
+    answer = await client.text_document_hover_async(
+        lsp.HoverParams(lsp.TextDocumentIdentifier(uri), lsp.Position(*place))
+    )
+    if answer is None:
+        return None
+    assert isinstance(answer.contents, lsp.MarkupContent)
+    return answer.contents.value
+
+
+def asked_at(
+    uri: str,
+    start: Place,
+    end: Place,
+    shown: Sequence[lsp.Diagnostic] = (),
+    only: list[str] | None = None,
+) -> lsp.CodeActionParams:
+    return lsp.CodeActionParams(
+        lsp.TextDocumentIdentifier(uri),
+        lsp.Range(lsp.Position(*start), lsp.Position(*end)),
+        lsp.CodeActionContext(list(shown), only),
+    )
+
+
+async def actions(client: LanguageClient, uri: str, found: lsp.Diagnostic) -> list[lsp.CodeAction]:
+    at = (found.range.start.line, found.range.start.character)
+    answer = await client.text_document_code_action_async(asked_at(uri, at, at, [found]))
+    assert answer
+    return [action for action in answer if isinstance(action, lsp.CodeAction)]
+
+
+def edits_of(action: lsp.CodeAction) -> list[lsp.TextEdit]:
+    assert action.edit is not None
+    if action.edit.changes:
+        (edits,) = action.edit.changes.values()
+        return list(edits)
+    assert action.edit.document_changes
+    (of_file,) = action.edit.document_changes
+    assert isinstance(of_file, lsp.TextDocumentEdit)
+    return [edit for edit in of_file.edits if isinstance(edit, lsp.TextEdit)]
+
+
+def apply(text: str, edits: Sequence[lsp.TextEdit]) -> str:
+    """The text after the edits; it is ASCII, so that a column is a character."""
+    assert text.isascii()
+    for edit in sorted(edits, key=lambda edit: edit.range.start, reverse=True):
+        text = (
+            text[: offset(text, edit.range.start)]
+            + edit.new_text
+            + text[offset(text, edit.range.end) :]
+        )
+    return text
+
+
+def under(text: str, place: lsp.Range) -> str:
+    return text[offset(text, place.start) : offset(text, place.end)]
+
+
+def offset(text: str, position: lsp.Position) -> int:
+    lines = text.splitlines(keepends=True)
+    return sum(map(len, lines[: position.line])) + position.character
+
+
+async def execute(client: LanguageClient, command: str, *arguments: Any) -> Any:
+    answer = await client.workspace_execute_command_async(
+        lsp.ExecuteCommandParams(command, list(arguments))
+    )
+    return answer if isinstance(answer, dict) or answer is None else vars_of(answer)
+
+
+def vars_of(value: Any) -> dict[str, Any]:
+    return value._asdict() if hasattr(value, "_asdict") else vars(value)
+
+
+def listen(client: LanguageClient) -> list[str]:
+    """What the script prints, as it comes."""
+    heard: list[str] = []
+
+    @client.feature("rooflint/output")
+    def output(params: Any) -> None:
+        heard.append(params.text)
+
+    return heard
+
+
+async def progress_begun(client: LanguageClient) -> lsp.ProgressToken:
+    while True:
+        params = await client.wait_for_notification(lsp.PROGRESS)
+        return params.token

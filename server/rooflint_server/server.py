@@ -37,7 +37,8 @@ def serve(tcp: int | None = None) -> None:
     logging.getLogger("rooflint").addHandler(_TellEditor())
     reader, writer = open_stdio() if tcp is None else open_loopback(tcp)
     protocol().set_writer(writer)
-    asyncio.run(converse(protocol(), reader, publish_next))
+    with contextlib.suppress(ConnectionError):  # An editor that has gone needs no answer.
+        asyncio.run(converse(protocol(), reader, publish_next))
 
 
 def protocol() -> Protocol:

@@ -31,11 +31,14 @@ async def converse(protocol: Protocol, reader: BinaryIO, work: Callable[[], bool
     loop = asyncio.get_running_loop()
 
     def listen() -> None:
-        for body in _bodies(reader):
-            inbox.append(body)
-            loop.call_soon_threadsafe(arrived.set)
+        # An editor that breaks off has gone, too; the loop may have ended before it.
+        with contextlib.suppress(OSError, RuntimeError):
+            for body in _bodies(reader):
+                inbox.append(body)
+                loop.call_soon_threadsafe(arrived.set)
         inbox.append(None)
-        loop.call_soon_threadsafe(arrived.set)
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(arrived.set)
 
     protocol.wake = arrived.set
     protocol.waiting = inbox
