@@ -251,9 +251,7 @@ async def test_a_profile_runs_to_its_end_and_its_numbers_stand_on_their_lines(
     assert not answer["cancelled"]
     assert "hello from the script" in "".join(heard)
     (progress,) = client.progress_reports.values()
-    kinds = [
-        each.value["kind"] if isinstance(each.value, dict) else each.value.kind for each in progress
-    ]
+    kinds = [value.kind for value in progress]
     assert (kinds[0], kinds[-1]) == ("begin", "end")
     assert set(kinds[1:-1]) == {"report"}
     card = await hover(client, uri, (5, 8))

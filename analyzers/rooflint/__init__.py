@@ -106,7 +106,9 @@ def summarize(report: Report) -> str:
     """A run in one line: `step 10.5 ms · GPU busy 6.4 ms (61 %) · ...`, and what limits it."""
     from rooflint.verdicts.step import show_step
 
-    return f"{show_step(report.recording)} · {report.step.reason}: {report.step.limiter}"
+    shown = show_step(report.recording)
+    known = report.step.limiter != "unknown"
+    return f"{shown} · {report.step.reason}: {report.step.limiter}" if known else shown
 
 
 def measured_severity(line: LineReport, report: Report) -> Severity | None:

@@ -17,7 +17,7 @@ from rooflint.units import (
     show_us,
 )
 from rooflint_server.escape import cell, escaped, plain, prose, shortened
-from rooflint_server.measured import device_us
+from rooflint_server.measured import device_us, on_gpu
 
 Line = tuple[str, str]
 """What stands out, and the rest of the line; either may be empty."""
@@ -42,6 +42,8 @@ def make_card(
     if report.cost is None and not report.findings:
         return None
     lead = [*_verdict(report, recording), *_findings(report, recording)]
+    if report.findings and report.verdict and report.verdict.limiter == "unknown":
+        lead = [*_findings(report, recording), *_verdict(report, recording)]
     rows = list(_rows(report, recording)) if recording else []
     if markdown:
         return _markdown(lead, rows, f"| | {_per(recording)} | |", docs)
@@ -59,14 +61,16 @@ def _verdict(report: LineReport, recording: Recording | None) -> Iterator[Line]:
     if verdict and verdict.roof_ratio is not None:
         shares.append(f"{show_share(verdict.roof_ratio)} of its roof ({verdict.provenance})")
     if cost.device_us:
-        whole = "GPU time" if _on_gpu(recording) else "the CPU time in operators"
+        whole = "GPU time" if on_gpu(recording) else "the CPU time in operators"
         shares.append(f"{show_share(cost.device_us / device_us(recording))} of {whole}")
     if cost.host_wait_us:
         shares.append(
             f"waits {show_us(cost.host_wait_us / recording.step_count)} {_per(recording)}"
         )
-    name = "measured" if verdict is None else "free here" if verdict.free else verdict.limiter
-    yield name, " · ".join(shares)
+    if verdict is None or verdict.limiter == "unknown":
+        yield "limiter unknown", " · ".join(shares)
+    else:
+        yield "free here" if verdict.free else verdict.limiter, " · ".join(shares)
     if verdict:
         yield "", verdict.reason
         if verdict.advice:
@@ -82,9 +86,12 @@ def _findings(report: LineReport, recording: Recording | None) -> Iterator[Line]
             yield "", " · ".join(because)
         if finding.fixes:
             yield "", f"→ Quick fix: {finding.fixes[0].title}"
-    if report.findings and report.cost is None:
-        known = "nothing was recorded on this line" if recording else "Profile This File"
-        yield "", f"What it costs: {known}"
+    if report.findings and recording is None:
+        yield "", "What it costs: Profile This File"
+    elif report.findings and recording and not on_gpu(recording):
+        yield "", "What it costs: not known, the profiled run had no GPU"
+    elif report.findings and report.cost is None:
+        yield "", "What it costs: nothing was recorded on this line"
 
 
 def _rows(report: LineReport, recording: Recording) -> Iterator[Row]:
@@ -92,16 +99,16 @@ def _rows(report: LineReport, recording: Recording) -> Iterator[Row]:
     cost = report.cost
     if cost is None:
         return
-    steps, on_gpu = recording.step_count, _on_gpu(recording)
+    steps, gpu = recording.step_count, on_gpu(recording)
     if cost.device_us:
         parts = [(cost.forward_us, "forward"), (cost.backward_us, "backward")]
         shown = ", ".join(f"{show_us(us / steps)} {name}" for us, name in parts if us)
-        yield Row("GPU time" if on_gpu else "CPU time", shown, "measured")
+        yield Row("GPU time" if gpu else "CPU time", shown, "measured")
     if cost.host_wait_us:
         count = cost.wait_count / steps
         times = f" in {show_number(count)} waits" if count > 1 else ""
         yield Row("wait", show_us(cost.host_wait_us / steps) + times, "measured")
-        if on_gpu:
+        if gpu:
             idle = show_us(cost.gpu_idle_us / steps) if cost.gpu_idle_us else "none"
             yield Row("GPU idle behind it", idle, "measured")
     if cost.launch_idle_us:
@@ -109,9 +116,9 @@ def _rows(report: LineReport, recording: Recording) -> Iterator[Row]:
     if cost.launch_count:
         each = f", {show_us(cost.device_us / cost.launch_count)} each" if cost.device_us else ""
         yield Row("launches", show_number(cost.launch_count / steps) + each, "measured")
-    if cost.device_us and (cost.launch_count or not on_gpu):
+    if cost.device_us and (cost.launch_count or not gpu):
         yield from _work(cost, report.kernels, recording)
-    if on_gpu and cost.launch_count:
+    if gpu and cost.launch_count:
         yield from _counters(report.kernels, recording)
 
 
@@ -129,9 +136,9 @@ def _work(cost: LineCost, kernels: tuple[KernelCost, ...], recording: Recording)
         if least and len(least) == len(kernels)
         else ""
     )
-    if cost.dram_bytes is None:
+    if cost.dram_bytes is None and on_gpu(recording):
         yield Row("DRAM traffic", None, _no_counters(recording))
-    else:
+    elif cost.dram_bytes is not None:
         shown = show_bytes(cost.dram_bytes / steps) + expected
         yield Row("DRAM traffic", shown, cost.dram_provenance or "estimated")
     peak = recording.peaks.flop_per_s.get(cost.precision or "") if recording.peaks else None
@@ -193,10 +200,6 @@ def _weaker(*provenances: str | None) -> str:
     return min((known or "estimated" for known in provenances), key=order.index)
 
 
-def _on_gpu(recording: Recording) -> bool:
-    return recording.device.kind in ("cuda", "rocm")
-
-
 def _per(recording: Recording | None) -> str:
     return "a step" if recording is None or recording.steps else "in all"
 
@@ -213,7 +216,7 @@ def _markdown(lead: list[Line], rows: list[Row], header: str, docs: str | None) 
         ]
         parts.append("\n".join([header, "|---|---|---|", *table]))
     if docs:
-        parts.append(docs)
+        parts.append(_first_paragraphs(docs))
     return "\n\n---\n\n".join(parts)
 
 
@@ -229,5 +232,10 @@ def _plain(lead: list[Line], rows: list[Row], docs: str | None) -> str:
             )
         )
     if docs:
-        parts.append(docs)
+        parts.append(_first_paragraphs(docs))
     return "\n\n".join(parts)
+
+
+def _first_paragraphs(docs: str) -> str:
+    """What a rule's page says before its examples."""
+    return docs.partition("\nBad:")[0].strip()

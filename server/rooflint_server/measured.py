@@ -17,8 +17,8 @@ WORK_RATIO = 0.05
 def finding_as_measured(
     finding: Finding, line: LineReport, report: Report | None
 ) -> tuple[Severity, str]:
-    """A finding as the evidence has it."""
-    if report is None or finding.kind not in ("sync", "copy"):
+    """A finding as the evidence has it; what a GPU waits for, a run without one cannot tell."""
+    if report is None or finding.kind not in ("sync", "copy") or not on_gpu(report.recording):
         return finding.severity, finding.message
     severity = rooflint.measured_severity(line, report) or finding.severity
     sentence = rooflint.cost_sentence(line, report)
@@ -38,6 +38,10 @@ def line_as_measured(line: LineReport, report: Report) -> tuple[Severity, str] |
         sentence += f" · {verdict.limiter}: {verdict.reason}"
     loud = idle_ratio >= IDLE_RATIO and not line.stale
     return "information" if loud else "hint", sentence
+
+
+def on_gpu(recording: Recording) -> bool:
+    return recording.device.kind in ("cuda", "rocm")
 
 
 def device_us(recording: Recording) -> float:
