@@ -1,4 +1,5 @@
 """Writes down how it was run, beside itself, and computes a little so that there is something to profile."""
+
 import json
 import os
 import sys
@@ -10,7 +11,9 @@ report = {
     "argv": sys.argv[1:],
     "cwd": os.getcwd(),
     "path": os.environ["PATH"].split(os.pathsep)[0],
-    "environment": {name: os.environ.get(name) for name in ("VIRTUAL_ENV", "ROOFLINT_TEST_FOLDER", "PYTHONPATH")},
+    "environment": {
+        name: os.environ.get(name) for name in ("VIRTUAL_ENV", "ROOFLINT_TEST_FOLDER", "PYTHONPATH")
+    },
     "editor": sorted(name for name in os.environ if name.startswith(("VSCODE_", "ELECTRON_"))),
 }
 
