@@ -45,7 +45,7 @@ def training() -> Recording:
     )
     lines = (
         LineCost(PATH, 22, "attention", forward_us=360.0, backward_us=718.0, launch_count=28),
-        LineCost(PATH, 33, "forward", 98.0, 229.0, launch_count=32, launch_idle_us=585.0),
+        LineCost(PATH, 33, "forward", 98.0, 229.0, launch_count=32, launch_idle_us=785.0),
         LineCost(PATH, 34, "forward", forward_us=509.0, backward_us=787.0, launch_count=24),
         LineCost(PATH, 64, "main", forward_us=0.7, launch_count=1),
         LineCost(PATH, 65, "main", host_wait_us=50.0, wait_count=1, gpu_idle_us=20.0),

@@ -115,6 +115,17 @@ def test_the_costliest_line_comes_first():
     assert [line.line for line in report_of(*lines).lines] == [3, 2, 1]
 
 
+def test_the_recorders_own_slowness_is_taken_out_of_what_launches_cost():
+    # Recorded, the step takes 14 ms, of which the GPU works 6.4 and idles 7.6; without the
+    # recorder it takes 10.5 and the GPU idles 4.1.
+    cost = LineCost(PATH, 33, forward_us=330, launch_count=32, launch_idle_us=585)
+    report = report_of(cost, step_us=14_000, busy_us=6_400, plain_step_us=10_500.0)
+    line = line_of(report, 33)
+    assert line.cost and line.cost.launch_idle_us == pytest.approx(585 * 4.1 / 7.6)
+    assert line.verdict and line.verdict.limiter != "overhead-bound"  # It works longer than that.
+    assert "1.33 times longer" in report.recording.notes[-1]
+
+
 # --- gains ---------------------------------------------------------------------------------------
 
 

@@ -180,6 +180,28 @@ def test_an_fp32_product_faster_than_fp32_can_be_ran_in_tf32():
     assert verdict.advice and "set_float32" not in verdict.advice
 
 
+def test_an_elementwise_kernel_with_flops_is_no_product():
+    # h * 1.702 over 2040 x 2048 FP32 values: torch counts a FLOP each. 12.7 µs, as on an H200.
+    count = 2040 * 2048
+    kernel = KernelCost(
+        "void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<...>>",
+        PATH,
+        33,
+        False,
+        launch_count=1,
+        gpu_us=12.7,
+        grid=(4080, 1, 1),
+        op="aten::mul",
+        precision="fp32",
+        flop=float(count),
+        minimal_bytes=8.0 * count,
+    )
+    recording = recording_of(LineCost(PATH, 33, 12.7, launch_count=1), kernels=(kernel,))
+    verdict = judge_kernel(kernel, recording)
+    assert "product" not in verdict.reason and verdict.saves_us is None
+    assert verdict.roof_ratio == pytest.approx(8 * count / 12.7e-6 / 4.8e12)
+
+
 def test_an_elementwise_kernel_at_80_percent_of_bandwidth_is_done_as_an_estimate():
     # A gelu over 2²⁸ BF16 values moves 4 bytes each: 252 µs, measured on an H200.
     kernel = KernelCost(

@@ -16,10 +16,11 @@ from rooflint.model import (
     Severity,
     Verdict,
 )
-from rooflint.units import show_share, show_us
+from rooflint.units import show_number, show_share, show_us
 from rooflint.verdicts import judge_line, judge_step
 from rooflint.verdicts.gains import find_gains
 from rooflint.verdicts.roofline import peaks_of
+from rooflint.verdicts.step import launch_idle_ratio, window_us
 from rooflint.verdicts.wording import a_step
 
 WARNING_RATIO = 0.05
@@ -32,9 +33,9 @@ INFORMATION_RATIO = 0.01
 def make_report(recording: Recording, findings: Iterable[Finding] = ()) -> Report:
     """Every line that has a finding or a cost, the costliest first.
 
-    The report's recording has the peaks that its verdicts are based on.
+    The report's recording has the peaks and the idle times that its verdicts are based on.
     """
-    recording = replace(recording, peaks=peaks_of(recording))
+    recording = replace(_without_recorder(recording), peaks=peaks_of(recording))
     costs = {(_place(cost.path), cost.line): cost for cost in recording.lines}
     kernels = _by_line(recording.kernels)
     found: dict[tuple[str, int], list[Finding]] = {}
@@ -51,6 +52,22 @@ def make_report(recording: Recording, findings: Iterable[Finding] = ()) -> Repor
         lines=tuple(lines),
         gains=find_gains(recording, lines),
     )
+
+
+def _without_recorder(recording: Recording) -> Recording:
+    """The recording with the idle time before launches as it would be without the recorder."""
+    ratio = launch_idle_ratio(recording)
+    if ratio == 1.0 or recording.device.kind == "cpu":
+        return recording
+    lines = tuple(
+        replace(cost, launch_idle_us=ratio * cost.launch_idle_us) for cost in recording.lines
+    )
+    slower = show_number(recording.window_us / window_us(recording))
+    note = (
+        f"Recording made the step {slower} times longer, all of it on the CPU: how long the GPU "
+        "waits for launches is scaled to the step without it."
+    )
+    return replace(recording, lines=lines, notes=(*recording.notes, note))
 
 
 def total_us(cost: LineCost | None) -> float:

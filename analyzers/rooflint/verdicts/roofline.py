@@ -80,7 +80,9 @@ def kernel_work(kernel: KernelCost, recording: Recording) -> Work | None:
     duration_us = kernel.gpu_us / launches
     flop = {}
     if kernel.flop and kernel.precision:
-        pipe = _product_pipe(kernel.precision, kernel.name)
+        pipe = kernel.precision
+        if is_product(kernel):
+            pipe = _product_pipe(kernel.precision, kernel.name)
         peak = peak_of(pipe, peaks)
         if pipe == "fp32" and peak and _per_s(kernel.flop, kernel.gpu_us) > 1.05 * peak:
             pipe = "tensor tf32"  # Faster than FP32 can be: TF32 was allowed.
@@ -127,10 +129,13 @@ _TENSOR_TYPES = ("tf32", "bf16", "fp16", "fp8", "int8")
 
 def is_product(kernel: KernelCost) -> bool:
     """Whether a kernel multiplies matrices (convolutions and attention included)."""
-    return kernel.flop is not None or bool(_PRODUCT.search(kernel.name))
+    return bool(_PRODUCT.search(kernel.name) or _PRODUCT_OP.search(kernel.op or ""))
 
 
-_PRODUCT = re.compile(r"gemm|xmma|cutlass|nvjet|conv|wgrad|dgrad|_bmm|Cijk_", re.IGNORECASE)
+_PRODUCT = re.compile(
+    r"gemm|xmma|cutlass|nvjet|conv|wgrad|dgrad|_bmm|fmha|flash|Cijk_", re.IGNORECASE
+)
+_PRODUCT_OP = re.compile(r"::_?(addmm|mm|bmm|baddbmm|linear|scaled_\w*mm|scaled_dot|.*conv)")
 
 
 def is_fp32_product(kernel: KernelCost, work: Work | None) -> bool:

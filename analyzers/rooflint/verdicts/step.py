@@ -91,6 +91,18 @@ def window_us(recording: Recording) -> float:
     return recording.window_us
 
 
+def launch_idle_ratio(recording: Recording) -> float:
+    """How much of the idle time before launches there would be without the recorder.
+
+    It slows the host, and with it every launch; where the plain step was timed, the time that
+    the GPU then idles is known.
+    """
+    recorded_us = recording.window_us - (recording.gpu_busy_us or 0.0)
+    if not recording.plain_step_us or not recording.steps or recorded_us <= 0:
+        return 1.0
+    return min(1.0, gpu_idle_us(recording) / recorded_us)
+
+
 def show_step(recording: Recording) -> str:
     """ "step 10.5 ms · GPU busy 6.4 ms (61 %) · 261 kernels a step, 22 µs each on average"."""
     steps = recording.step_count
