@@ -7,10 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from recordings_by_hand import CPU, PATH, recording_of
 from test_report import finding_at
 
 import rooflint.outputs.json as json_output
+from rooflint import read_recording
 from rooflint.model import (
     Copy,
     Counters,
@@ -124,6 +126,16 @@ def test_the_table_of_a_report_without_lines(expect: Callable[[str, Path], None]
     )
     recording = recording_of(kernels=kernels, steps=0, counters_ratio=1.0)
     expect(render(make_report(recording), color=False) + "\n", EXPECTED / "kernels_alone.expected")
+
+
+RECORDED = ("line_trace.json.gz", "flops.ncu-rep.xz", "window_full.ncu-rep.xz")
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_the_table_of_a_real_recording(name: str, expect: Callable[[str, Path], None]):
+    recording = read_recording(Path(__file__).parent / "profiles" / "recordings" / name)
+    table = render(make_report(recording), color=False)
+    expect(table + "\n", EXPECTED / f"{name.split('.')[0]}.expected")
 
 
 def test_the_table_fits_in_120_columns_whatever_is_in_the_source():

@@ -49,7 +49,7 @@ def test_a_bf16_product_at_70_percent_of_its_roof_is_compute_bound():
     verdict = lesson_verdict("gemm_bf16_8192")
     assert verdict.limiter == "compute-bound"
     assert verdict.roof_ratio == pytest.approx(1.1e12 / 1600e-6 / 989e12)
-    assert verdict.reason.startswith("70 % of its roof (688 of 989 TFLOP/s)")
+    assert verdict.reason.startswith("BF16 product at 70 % of its roof (688 of 989 TFLOP/s)")
 
 
 def test_a_layer_norm_at_85_percent_of_bandwidth_is_done():
@@ -338,7 +338,7 @@ def test_a_busy_step_is_bound_by_what_bounds_most_of_its_gpu_time():
     recording = recording_of(device=H100, kernels=kernels, step_us=1_700, busy_us=1_695)
     verdict = judge_step(recording)
     assert verdict.limiter == "compute-bound"
-    assert "94 % of its time" in verdict.reason  # 1600 of 1695 µs
+    assert "94 % of GPU time" in verdict.reason  # 1600 of 1695 µs
 
 
 def test_work_that_outlasts_the_window_is_no_second_gpu():

@@ -110,11 +110,14 @@ class _Page:
             words.append(f"roof: the most that this {self._where} can do")
         limiters = {verdict.limiter for verdict in verdicts if not verdict.free}
         words += [f"{name}: {meaning}" for name, meaning in _MEANINGS.items() if name in limiters]
-        if words:
-            # Lines break between the words, never within what one of them means.
-            text = " · ".join(word.replace(" ", "\u00a0") for word in words)
-            lines = textwrap.wrap(text, WIDTH - 1, break_on_hyphens=False)
-            yield from (self._dim(f" {line}").replace("\u00a0", " ") for line in lines)
+        row = ""
+        for word in words:
+            if row and len(row) + len(word) + 3 > WIDTH:
+                yield self._dim(row)
+                row = ""
+            row += f" · {word}" if row else f" {word}"
+        if row:
+            yield self._dim(row)
 
     def _is_worth(self, line: LineReport) -> bool:
         cost, recording = line.cost, self.report.recording

@@ -5,7 +5,14 @@ from __future__ import annotations
 from rooflint.model import KernelCost, Recording, Verdict
 from rooflint.units import show_share
 from rooflint.verdicts.rates import BUSY_RATIO, DONE_RATIO, Rates, show_compute
-from rooflint.verdicts.roofline import Work, is_fp32_product, kernel_work, peak_of, show_pipe
+from rooflint.verdicts.roofline import (
+    Work,
+    is_fp32_product,
+    is_product,
+    kernel_work,
+    peak_of,
+    show_pipe,
+)
 from rooflint.verdicts.symptoms import waste
 
 ESTIMATED_BUSY_RATIO = 0.45
@@ -58,8 +65,8 @@ def _verdict(kernel: KernelCost, work: Work | None, parts: list[str]) -> Verdict
 def _show_rate(kernel: KernelCost, work: Work | None) -> str:
     if work is None or work.main_pipe is None:
         return ""
-    what = f"{show_pipe(work.main_pipe)} product" if is_fp32_product(kernel, work) else ""
-    return f"{what + ' at ' if what else ''}{show_compute(work)}"
+    product = " product" if is_product(kernel) else ""
+    return f"{show_pipe(work.main_pipe)}{product} at {show_compute(work)}"
 
 
 def _advise(kernel: KernelCost, work: Work | None, done: bool) -> str:

@@ -45,7 +45,7 @@ def judge_busy(recording: Recording, by_limiter: Iterable[tuple[Limiter, float]]
     limiter, share = known[0]
     busy = "" if gpu_busy_ratio(recording) is None else "the GPU is busy; "
     return Verdict(
-        limiter, f"{busy}kernels that take {show_share(share)} of its time are {limiter}"
+        limiter, f"{busy}kernels that take {show_share(share)} of GPU time are {limiter}"
     )
 
 
@@ -107,7 +107,7 @@ def show_step(recording: Recording) -> str:
     """ "step 10.5 ms · GPU busy 6.4 ms (61 %) · 261 kernels a step, 22 µs each on average"."""
     steps = recording.step_count
     parts: list[str] = []
-    if recording.steps or recording.gpu_busy_us is not None:
+    if recording.steps or gpu_busy_ratio(recording) is not None:
         step_us = window_us(recording) / steps
         step = f"{'step' if recording.steps else 'window'} {show_us(step_us)}"
         if recording.window_us > 1.1 * step_us * steps and recording.steps:

@@ -40,8 +40,8 @@ def waste(kernel: KernelCost) -> Iterator[str]:
     ):
         if _is_excess(sectors):
             yield (
-                f"uncoalesced: {show_number(sectors or 0.0)} sectors a {access}, where 4 (for "
-                f"4-byte words) to {IDEAL_SECTORS} would do"
+                f"uncoalesced: {show_number(sectors or 0.0)} sectors a {access} "
+                f"(4 to {IDEAL_SECTORS} would do)"
             )
     if counters.spill_bytes:
         yield f"registers spill {show_bytes(counters.spill_bytes)} to memory"
