@@ -143,3 +143,12 @@ def test_a_naive_transpose_is_bound_by_l2_and_uncoalesced_while_dram_idles():
     assert verdict.reason.startswith("L2 at 96 % of its throughput while DRAM is at 23 %")
     assert "uncoalesced: 32 sectors a load" in verdict.reason
     assert verdict.roof_ratio is not None and verdict.roof_ratio < 0.25  # Far from done.
+
+
+def test_a_bf16_product_of_an_odd_size_says_to_pad_it():
+    # 2040 x 512 x 1003 in BF16: rows of 1003 values start at odd addresses.
+    recording = recording_of("flops")
+    kernel = next(k for k in recording.kernels if k.name.endswith("align1>(T1::Params)"))
+    verdict = judge_kernel(kernel, recording)
+    assert "odd sizes" in verdict.reason
+    assert verdict.advice and "pad" in verdict.advice and "64" in verdict.advice

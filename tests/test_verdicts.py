@@ -143,6 +143,42 @@ def test_a_product_whose_grid_is_less_than_a_wave_is_latency_bound_by_its_launch
     assert find_peaks(SMALL) is None and verdict.roof_ratio is None
 
 
+# --- secondary findings ---------------------------------------------------------------------------
+
+
+def test_flops_beyond_the_shapes_are_whole_tiles():
+    # 2.2 TFLOP executed for 1.1 by the shapes.
+    kernel = lesson_kernel("gemm_bf16_8192")
+    verdict = judge_kernel(replace(kernel, flop=0.55e12), recording_of(device=H100))
+    assert "executes 2 times the FLOPs of its shapes" in verdict.reason
+    assert verdict.advice and verdict.advice.startswith("pad")
+
+
+def test_traffic_beyond_the_shapes_is_a_finding_from_twice_on():
+    # 0.27 GB moved where the shapes say 0.12, or 0.14: 2.25 and 1.93 times.
+    kernel = lesson_kernel("layernorm")
+    more = judge_kernel(replace(kernel, minimal_bytes=0.12e9), recording_of(device=H100))
+    assert "moves 270 MB, 2.25 times what its shapes say" in more.reason
+    less = judge_kernel(replace(kernel, minimal_bytes=0.14e9), recording_of(device=H100))
+    assert "shapes" not in less.reason
+
+
+def test_spills_occupancy_and_stalls_are_told_with_their_numbers():
+    kernel = lesson_kernel("gather_embed")
+    assert kernel.counters
+    counters = replace(
+        kernel.counters,
+        spill_bytes=2e6,
+        occupancy_limiter="shared memory",
+        stalls=(("not selected", 0.5), ("long scoreboard", 0.4)),
+    )
+    verdict = judge_kernel(replace(kernel, counters=counters), recording_of(device=H100))
+    assert "registers spill 2 MB" in verdict.reason
+    assert "occupancy 14 %, limited by shared memory" in verdict.reason
+    # A warp that is not selected could run: it waits for nothing.
+    assert "warps wait for global memory (long scoreboard) (40 %)" in verdict.reason
+
+
 # --- without counters: what shapes and durations tell, on an H200 (67 TFLOP/s FP32, 4.8 TB/s) ---
 
 

@@ -13,7 +13,7 @@ from rooflint.verdicts.roofline import (
     peak_of,
     show_pipe,
 )
-from rooflint.verdicts.symptoms import waste
+from rooflint.verdicts.symptoms import PAD_ADVICE, PADDING, is_unaligned, padding_of, waste
 
 ESTIMATED_BUSY_RATIO = 0.45
 """Without counters, FLOPs at this share of peak mean a busy pipe: FP32 products measured on an
@@ -72,6 +72,8 @@ def _show_rate(kernel: KernelCost, work: Work | None) -> str:
 def _advise(kernel: KernelCost, work: Work | None, done: bool) -> str:
     if work and is_fp32_product(kernel, work) and peak_of("tensor tf32", work.peaks):
         return TF32_ADVICE
+    if is_unaligned(kernel) or (padding_of(kernel) or 1.0) > PADDING:
+        return PAD_ADVICE
     if done:
         return "leave it: only fewer FLOPs or a lower precision would make it faster"
     pipe = work.main_pipe if work else None

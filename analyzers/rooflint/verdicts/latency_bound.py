@@ -13,6 +13,8 @@ from rooflint.verdicts.roofline import Work, is_fp32_product, kernel_work, peak_
 from rooflint.verdicts.symptoms import (
     COALESCE_ADVICE,
     LOW_OCCUPANCY_RATIO,
+    PAD_ADVICE,
+    is_unaligned,
     is_uncoalesced,
     waiting,
     waste,
@@ -93,6 +95,8 @@ def _show_rates(rates: Rates) -> str:
 
 def _advise(kernel: KernelCost) -> str:
     counters = kernel.counters
+    if is_unaligned(kernel):
+        return PAD_ADVICE
     if counters and is_uncoalesced(counters):
         return COALESCE_ADVICE
     if counters and (counters.occupancy_ratio or 1.0) < LOW_OCCUPANCY_RATIO:

@@ -7,7 +7,13 @@ from rooflint.units import show_share
 from rooflint.verdicts.compute_bound import TF32_ADVICE, tensor_core_gain_us
 from rooflint.verdicts.rates import BUSY_RATIO, DONE_RATIO, Rates, show_bandwidth, show_compute
 from rooflint.verdicts.roofline import Work, is_fp32_product, kernel_work, peak_of, show_pipe
-from rooflint.verdicts.symptoms import COALESCE_ADVICE, is_uncoalesced, waste
+from rooflint.verdicts.symptoms import (
+    COALESCE_ADVICE,
+    PAD_ADVICE,
+    is_unaligned,
+    is_uncoalesced,
+    waste,
+)
 
 IN_CACHE_RATIO = 1.05
 """More than DRAM can deliver: what the shapes say did not come from there."""
@@ -65,6 +71,8 @@ FEWER_BYTES = "move fewer bytes: fuse it (torch.compile), use bfloat16, or reuse
 
 
 def _advise_cache(kernel: KernelCost, rates: Rates, fp32: bool) -> str:
+    if is_unaligned(kernel):
+        return PAD_ADVICE
     if kernel.counters and is_uncoalesced(kernel.counters):
         return COALESCE_ADVICE
     if fp32:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from rooflint.model import Counters, KernelCost
@@ -31,6 +32,8 @@ COALESCE_ADVICE = (
 
 def waste(kernel: KernelCost) -> Iterator[str]:
     """Work that the result did not need: sectors, spills, traffic, padding."""
+    if is_unaligned(kernel):
+        yield "odd sizes: its loads are narrow, since rows start at odd addresses"
     counters = kernel.counters
     if counters is None:
         return
@@ -53,10 +56,7 @@ def waste(kernel: KernelCost) -> Iterator[str]:
         )
     padding = padding_of(kernel)
     if padding is not None and padding > PADDING:
-        yield (
-            f"executes {show_number(padding)} times the FLOPs of its shapes: pad sizes to "
-            "multiples of 64"
-        )
+        yield f"executes {show_number(padding)} times the FLOPs of its shapes: whole tiles"
 
 
 def waiting(kernel: KernelCost) -> Iterator[str]:
@@ -86,6 +86,19 @@ _STALLS = {
 }
 """Nsight Compute's names for what warps wait for, in words:
 https://docs.nvidia.com/nsight-compute/ProfilingGuide/#statistical-sampler"""
+
+
+def is_unaligned(kernel: KernelCost) -> bool:
+    """Whether a tensor core product had to load element by element, by its kernel's name.
+
+    CUTLASS names the widest load that the addresses allow, in elements: 8 for half precision.
+    """
+    return bool(_UNALIGNED.search(kernel.name))
+
+
+_UNALIGNED = re.compile(r"tensorop_(?:(?:bf16|f16|h)\w*_align[124]|s1688\w*_align[12])\b")
+
+PAD_ADVICE = "pad the odd size (a vocabulary, a head) to a multiple of 64"
 
 
 def _is_excess(sectors: float | None) -> bool:

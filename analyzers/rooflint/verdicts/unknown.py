@@ -6,7 +6,7 @@ from rooflint.model import KernelCost, Recording, Verdict
 from rooflint.units import show_byte_rate, show_share
 from rooflint.verdicts.rates import Rates
 from rooflint.verdicts.roofline import kernel_work, peaks_for
-from rooflint.verdicts.symptoms import waste
+from rooflint.verdicts.symptoms import PAD_ADVICE, is_unaligned, waste
 
 
 def judge(kernel: KernelCost, recording: Recording) -> Verdict:
@@ -52,4 +52,5 @@ def _why(kernel: KernelCost, recording: Recording) -> tuple[str, str]:
         rate = show_byte_rate(work.bytes_per_s)
         return f"moves {rate}, more than DRAM can: its data stays in the L2 cache", counters
     share = show_share(work.roof_ratio or 0.0)
-    return f"{share} of its roof; only counters tell what the rest is spent on", counters
+    parts = [f"{share} of its roof; only counters tell what the rest is spent on", *waste(kernel)]
+    return "; ".join(parts), PAD_ADVICE if is_unaligned(kernel) else counters
