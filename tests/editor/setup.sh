@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Brings what the editor tests drive: VS Code (code-server), Chromium, and this repository's npm packages.
-# Cached in .cache/editor until a pinned version here changes. Chromium comes from apt, which needs root.
+# Brings what the editor tests drive: VS Code (code-server), Chromium, Neovim, and this repository's npm packages.
+# Cached in .cache/editor until a pinned version here changes. Chromium and Neovim come from apt, which needs root.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -12,6 +12,7 @@ main() {
   need_node
   [ -x node_modules/.bin/esbuild ] && [ node_modules/.package-lock.json -nt package-lock.json ] || quietly "npm ci" npm ci --no-audit --no-fund
   need_chromium
+  need_neovim
   local cache=$PWD/.cache/editor
   local stamp="node $node_linux, code-server $code_server, builtin ${builtin_extensions[*]}"
   [ "$(cat "$cache/done" 2>/dev/null)" = "$stamp" ] && return
@@ -37,6 +38,13 @@ need_chromium() {
   quietly "apt-get update" apt-get update
   quietly "apt-get install chromium" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y --no-install-recommends chromium fonts-dejavu-core fontconfig
+}
+
+need_neovim() {
+  command -v nvim > /dev/null && return
+  [ "$(id -u)" = 0 ] || fail "The editor tests need Neovim: run as root, 'apt-get install neovim', and again."
+  quietly "apt-get update" apt-get update
+  quietly "apt-get install neovim" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends neovim
 }
 
 install_node24() (
