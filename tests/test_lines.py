@@ -68,6 +68,16 @@ def test_adding_a_gradient_belongs_to_the_node_before(tmp_path: Path) -> None:
     assert lines[2].backward_us == pytest.approx(3)
 
 
+def test_adding_a_gradient_needs_no_range_of_the_engine(tmp_path: Path) -> None:
+    """torch 1.8 shows the nodes alone."""
+    trace = TraceMaker().mark(2, 0, 10).op("aten::mul", 1, 5, sequence=5)
+    trace.op("MulBackward", 30, 40, AUTOGRAD, sequence=5, forward_thread=1)
+    trace.op("torch::autograd::AccumulateGrad", 41, 50, AUTOGRAD)
+    trace.launch(42, 45, 48, 1, AUTOGRAD)
+    _, lines = read_made(trace, tmp_path)
+    assert lines[2].backward_us == pytest.approx(3)
+
+
 def test_a_backward_whose_forward_is_not_in_the_trace_is_unattributed(tmp_path: Path) -> None:
     trace = TraceMaker().mark(2, 0, 10).op("aten::mul", 1, 5, sequence=5)
     trace.node("MulBackward0", 99, 30, 40).launch(32, 35, 45, 1, AUTOGRAD)

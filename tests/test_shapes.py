@@ -85,17 +85,23 @@ def traced_flop(run: Callable[[], Any], folder: Path) -> float:
     path = folder / "trace.json"
     profiler.export_chrome_trace(str(path))
     (line,) = read_trace(path).lines
-    return (line.flop or 0.0) - sum(work.flop or 0.0 for work in light_works(path))
+    return (line.flop or 0.0) - flop_of_additions(path)
 
 
-def light_works(path: Path) -> list[Any]:
-    """Additions and sums, which torch's counter leaves out."""
+def flop_of_additions(path: Path) -> float:
+    """What a line's FLOPs have beside products: torch's counter leaves it out."""
     from rooflint.profiles.lines import attribute
 
     timeline = load_timeline(path)
-    rows = attribute(timeline, (timeline.start_ns, timeline.end_ns + 1)).leaf_works
-    works = [timeline.shapes.work(timeline.host.shape[row]) for row in rows]
-    return [work for work in works if work.weight < 2]
+    host, names = timeline.host, timeline.names.values
+    rows = attribute(timeline, (timeline.start_ns, timeline.end_ns + 1)).works
+    additions = {f"aten::{name}{suffix}" for name in ("add", "sum", "mul", "div", "relu", "rsub")
+                 for suffix in ("", "_")}  # fmt: skip
+    return sum(
+        timeline.shapes.work(host.shape[row]).flop or 0.0
+        for row in rows
+        if names[host.name[row]] in additions
+    )
 
 
 FP32, BF16, INT64 = "float", "c10::BFloat16", "long int"

@@ -106,6 +106,16 @@ def test_blocking_copies_of_both_vendors_wait(tmp_path: Path) -> None:
     assert lines[2].host_wait_us == pytest.approx(9)
 
 
+def test_freeing_memory_waits_only_for_work_that_is_left(tmp_path: Path) -> None:
+    """At 10 the kernel has until 50 to run, at 70 nothing is left: 42 and no wait."""
+    trace = TraceMaker().mark(1, 0, 5).launch(1, 4, 50, 1)
+    trace.mark(2, 9, 60).call("cudaFree", 10, 52)
+    trace.mark(3, 69, 90).call("cudaFree", 70, 80)
+    lines = lines_of(trace, tmp_path)
+    assert (lines[2].wait_count, lines[2].host_wait_us) == (1, pytest.approx(42))
+    assert lines[3].wait_count == 0
+
+
 def test_a_launch_bound_run_has_free_waits() -> None:
     """In the recorded run the GPU runs dry in every step, also where nothing waits: its twelve
     reads of the loss (line 65) starve nobody."""

@@ -176,7 +176,7 @@ class _Lines:
             else:
                 line.forward_ns += ns
         host, shapes = self.timeline.host, self.timeline.shapes
-        for row in attribution.leaf_works:
+        for row in attribution.works:
             line = self.line(attribution.place_of[row])
             if line is not None:
                 duration = host.end_ns[row] - host.start_ns[row]
@@ -285,7 +285,7 @@ class _Lines:
         call, op = self.launched[row], self.launching_op[row]
         if call >= 0:
             return self.attribution.op_of[call], self.attribution.work_op_of[call]
-        return op, op if op >= 0 and self.timeline.host.shape[op] >= 0 else -1
+        return op, op if op >= 0 and self.timeline.host.shape[op] > 0 else -1
 
     def _works_by_kernel(self) -> dict[int, tuple[Work, bool]]:
         """The work behind each kernel, and whether it is the operator's longest, which does it."""

@@ -44,8 +44,8 @@ class Attribution:
     """By place: host time inside of operators, each moment counted once per thread."""
     self_ns: dict[int, int] = field(default_factory=dict[int, int])
     """By place: host time of its marks, lines that they call left out."""
-    leaf_works: list[int] = field(default_factory=list[int])
-    """Rows of operators whose work no operator inside of them does (for runs without a GPU)."""
+    works: list[int] = field(default_factory=list[int])
+    """Rows of the outermost operators whose work the shapes tell, for runs without a GPU."""
     lines_by_sequence: dict[int, tuple[str, int]] = field(
         default_factory=dict[int, tuple[str, int]]
     )
@@ -92,7 +92,7 @@ class _Sweep:
         self.forward: dict[tuple[int, int], int] = {}  # (thread, sequence) → place
         self.op_ns: defaultdict[int, int] = defaultdict(int)
         self.self_ns: defaultdict[int, int] = defaultdict(int)
-        self.leaf_works: list[int] = []
+        self.works: list[int] = []
         self.backward_starts: dict[tuple[int, int], int] = {}  # (thread, ns) → forward thread
         names = timeline.names.values
         self.is_node = array("b", [name.startswith(_NODE) for name in names])
@@ -122,7 +122,7 @@ class _Sweep:
             by_function=self.by_function,
             op_ns=renumber(self.op_ns),
             self_ns=renumber(self.self_ns),
-            leaf_works=self.leaf_works,
+            works=self.works,
             lines_by_sequence=self._lines_by_sequence(),
         )
 
@@ -160,8 +160,7 @@ class _Sweep:
         line_kind = self.line_kind
         op_ns, self_ns = self.op_ns, self.self_ns
         stack = [_OUTSIDE]
-        works: list[int] = []  # open operators with work, innermost last
-        replaced: set[int] = set()  # operators whose work is done by one inside of them
+        worked_until = -1  # the end of the last operator in `works`
         last_node = NOWHERE
         window_start, window_end = self.window_ns
         for row in rows:
@@ -185,24 +184,21 @@ class _Sweep:
                     if sequence >= 0:
                         place = self._node(forwards[row], sequence)
                         self.backward_starts[thread, start] = forwards[row]
-                        if is_node[name]:
-                            last_node = place
+                        last_node = place
+                elif is_accumulation[name]:
+                    place = last_node
                 elif is_node[name]:
-                    place = last_node if is_accumulation[name] else NOWHERE
+                    place = NOWHERE
                 elif sequence >= 0:
                     self.forward[thread, sequence] = place
                 shape = shapes[row]
-                if shape >= 0:
+                if shape > 0:
                     work_op = row
-                    while works and ends[works[-1]] <= start:
-                        works.pop()
-                    weight = timeline.shapes.work(shape).weight
-                    for around in works:
-                        inner = weight >= timeline.shapes.work(shapes[around]).weight
-                        replaced.add(around if inner else row)
-                    works.append(row)
-                    if counts:
-                        self.leaf_works.append(row)
+                if shape >= 0 and counts and start >= worked_until:
+                    work = timeline.shapes.work(shape)
+                    if work.flop is not None or work.minimal_bytes is not None:
+                        self.works.append(row)
+                        worked_until = end
                 if counts and outer.charged != place:
                     op_ns[place] += duration
                     if outer.charged is not None:
@@ -222,8 +218,6 @@ class _Sweep:
                 frame = outer._replace(end_ns=end)
             place_of[row] = place
             stack.append(frame)
-        if replaced:
-            self.leaf_works = [row for row in self.leaf_works if row not in replaced]
 
     def _node(self, forward_thread: int, sequence: int) -> int:
         key = (forward_thread, sequence)

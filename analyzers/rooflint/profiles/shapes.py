@@ -27,8 +27,6 @@ class Work:
     flop: float | None = None
     minimal_bytes: float | None = None
     precision: str | None = None
-    weight: int = 1
-    """2: a product, convolution or attention; 0: a copy or fill, often just another's helper."""
 
 
 class ShapeTable:
@@ -36,12 +34,15 @@ class ShapeTable:
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, object, object, object], int] = {}
-        self._works: list[Work] = []
+        self._works: list[Work] = [Work(0.0, 0.0)]
 
     def number(self, name: str, args: Args) -> int:
-        """Which entry of the table a call is; -1 if no rule knows it or it has no shapes."""
+        """Which entry of the table a call is; -1 if no rule knows it or it has no shapes.
+
+        Entry 0 is for operators that never compute or move anything.
+        """
         if name not in _RULES:
-            return -1
+            return 0 if name in _FREE else -1
         dims = _key(args.dims) or _key(args.dims_old)
         if not dims:
             return -1
@@ -59,12 +60,11 @@ class ShapeTable:
 def work_of(name: str, dims: Any, types: Any, values: Any) -> Work:
     """The work of one call, from `Input Dims`, `Input type` and `Concrete Inputs`."""
     inputs = Inputs(dims, types, values)
-    rule, weight = _RULES[name]
     try:
-        flop, byte_count = rule(inputs)
-        return Work(flop, byte_count, inputs.precision, weight)
+        flop, byte_count = _RULES[name](inputs)
+        return Work(flop, byte_count, inputs.precision)
     except (LookupError, TypeError, ValueError, SyntaxError, ArithmeticError, Unknown):
-        return Work(weight=weight)  # shapes that the operator cannot have had: a cut-down trace
+        return Work()  # shapes that the operator cannot have had: a cut-down trace
 
 
 class Unknown(Exception):
@@ -307,6 +307,21 @@ def _same_shape(*read: int) -> Callable[[Inputs], Costs]:
     return rule
 
 
+def _dropout(inputs: Inputs) -> Costs:
+    """Writes a mask of bytes beside its output."""
+    return None, 2 * inputs.bytes(0) + inputs.numel(0)
+
+
+def _nll_loss(inputs: Inputs) -> Costs:
+    """Reads the targets and the one value that each picks."""
+    return None, inputs.bytes(1) + inputs.numel(1) * inputs.size(0)
+
+
+def _nll_loss_backward(inputs: Inputs) -> Costs:
+    """Reads the targets, writes a gradient as large as the input."""
+    return 0.0, inputs.bytes(0, 2) + inputs.bytes(1)
+
+
 def _reduction(inputs: Inputs) -> Costs:
     """Reads one tensor, adds it up over some dimensions."""
     dims = inputs.dims(0)
@@ -359,8 +374,8 @@ def _widest(inputs: Inputs, tensors: list[int]) -> list[int]:
 _Rule = Callable[[Inputs], Costs]
 
 
-def _rules() -> dict[str, tuple[_Rule, int]]:
-    heavy: dict[str, _Rule] = {
+def _rules() -> dict[str, _Rule]:
+    rules: dict[str, _Rule] = {
         "mm": lambda inputs: _product(inputs, 0),
         "bmm": lambda inputs: _product(inputs, 0),
         "addmm": lambda inputs: _product(inputs, 1, 0),
@@ -386,13 +401,12 @@ def _rules() -> dict[str, tuple[_Rule, int]]:
         "_scaled_dot_product_cudnn_attention_backward": _attention_backward(13),
         "_scaled_dot_product_flash_attention_for_cpu_backward": _attention_backward(7),
     }
-    light: dict[str, _Rule] = {}
     for name in ("add", "sub", "mul", "div", "rsub", "maximum", "minimum"):
-        light[name] = _elementwise(1)
-        light[f"{name}_"] = _in_place(1)
+        rules[name] = _elementwise(1)
+        rules[f"{name}_"] = _in_place(1)
     for name in ("neg", "abs", "relu", "clamp", "clamp_min", "reciprocal", "sqrt"):
-        light[name] = _elementwise(1)
-        light[f"{name}_"] = _in_place(1)
+        rules[name] = _elementwise(1)
+        rules[f"{name}_"] = _in_place(1)
     for name in (
         "exp", "log", "sin", "cos", "tanh", "sigmoid", "silu", "gelu", "erf", "rsqrt", "pow",
         "where", "masked_fill", "leaky_relu", "elu", "softplus", "hardtanh", "hardswish",
@@ -400,34 +414,42 @@ def _rules() -> dict[str, tuple[_Rule, int]]:
         "threshold_backward", "bitwise_and", "bitwise_or", "logical_not", "tril", "triu",
         "addcmul", "addcdiv", "lerp",
     ):  # fmt: skip
-        light[name] = _elementwise(None)
-        light[f"{name}_"] = _in_place(None)
+        rules[name] = _elementwise(None)
+        rules[f"{name}_"] = _in_place(None)
     for name in ("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isfinite", "logical_and"):
-        light[name] = _elementwise(None, out_size=1)
-    for name in ("uniform_", "normal_", "random_", "bernoulli_"):
-        light[name] = _overwrite
-    helpers: dict[str, _Rule] = dict.fromkeys(("fill_", "zero_", "copy_"), _overwrite)
+        rules[name] = _elementwise(None, out_size=1)
+    for name in ("fill_", "zero_", "copy_", "uniform_", "normal_", "random_", "bernoulli_"):
+        rules[name] = _overwrite
     for name in ("sum", "mean", "amax", "amin", "prod"):
-        light[name] = _reduction
-    light["_softmax"] = light["_log_softmax"] = _same_shape(0)
-    light["_softmax_backward_data"] = light["_log_softmax_backward_data"] = _same_shape(0, 1)
-    light["native_layer_norm"] = _same_shape(0, 2, 3)
-    light["_fused_rms_norm"] = _same_shape(0, 2)
-    light["native_group_norm"] = _same_shape(0, 1, 2)
+        rules[name] = _reduction
+    rules["_softmax"] = rules["_log_softmax"] = _same_shape(0)
+    rules["_softmax_backward_data"] = rules["_log_softmax_backward_data"] = _same_shape(0, 1)
+    rules["native_layer_norm"] = _same_shape(0, 2, 3)
+    rules["_fused_rms_norm"] = _same_shape(0, 2)
+    rules["native_group_norm"] = _same_shape(0, 1, 2)
     for name in ("native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm"):
-        light[name] = _same_shape(0, 1, 2)
-    light["native_layer_norm_backward"] = _norm_backward
-    light["index_select"] = _index_select
-    light["gather"] = _gather
-    light["embedding_dense_backward"] = _embedding_backward
-    return {
-        f"aten::{name}": (rule, weight)
-        for weight, rules in enumerate((helpers, light, heavy))
-        for name, rule in rules.items()
-    }
+        rules[name] = _same_shape(0, 1, 2)
+    rules["native_layer_norm_backward"] = _norm_backward
+    rules["native_dropout"] = _dropout
+    rules["nll_loss_forward"] = _nll_loss
+    rules["nll_loss_backward"] = _nll_loss_backward
+    rules["index_select"] = _index_select
+    rules["gather"] = _gather
+    rules["embedding_dense_backward"] = _embedding_backward
+    return {f"aten::{name}": rule for name, rule in rules.items()}
 
 
 _RULES = _rules()
+_FREE = frozenset(
+    f"aten::{name}"
+    for name in (
+        "view", "_unsafe_view", "as_strided", "transpose", "t", "permute", "slice", "select",
+        "narrow", "split", "split_with_sizes", "chunk", "unbind", "expand", "unsqueeze", "squeeze",
+        "alias", "detach", "detach_", "lift_fresh", "empty", "empty_like", "empty_strided",
+        "_reshape_alias", "resolve_conj", "resolve_neg", "result_type",
+    )
+)  # fmt: skip
+"""Views and allocations."""
 
 
 def _key(value: object) -> str | bytes:

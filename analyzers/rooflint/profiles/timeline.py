@@ -145,7 +145,7 @@ class Timeline:
             key.startswith(("hip_", "roctracer")) for key in self.header
         ):
             return "rocm"
-        if self.foreign_device_count:
+        if self.foreign_device_count or any(_INTEL_CALL.match(name) for name in calls):
             return "other"
         if len(self.gpu) or any(name.startswith("cu") for name in calls):
             return "cuda"
@@ -173,10 +173,9 @@ class _Reader:
     def __init__(self, timeline: Timeline, own_paths: frozenset[str]) -> None:
         self.timeline = timeline
         self.own_paths = own_paths
-        self.host_kinds = dict(_HOST_KINDS)
         self.threads: dict[tuple[Label, Label], int] = {}
         self.names: dict[str, int] = {}
-        self.name_kinds: dict[int, int] = {}
+        self.annotations: set[int] = set()
 
     def add(self, events: Iterable[Event]) -> None:
         timeline = self.timeline
@@ -227,6 +226,8 @@ class _Reader:
                 return
         elif kind != CALL and name in timeline.marks:
             kind = MARK
+        elif name in self.annotations:
+            kind = ANNOTATION
         link, forward_thread, external, shape = -1, 0, -1, -1
         args = event.args
         if args is not None:
@@ -293,6 +294,8 @@ class _Reader:
         timeline = self.timeline
         clean = unescape_path(text)
         name = self.names[text] = timeline.names.number(clean)
+        if clean.startswith(_ANNOTATIONS):
+            self.annotations.add(name)
         mark = parse_mark(clean, self.own_paths)
         if mark:
             timeline.marks[name] = mark
@@ -302,6 +305,9 @@ class _Reader:
         return name
 
 
+_INTEL_CALL = re.compile(r"(?:ur|ze)[A-Z]")  # Unified Runtime, Level Zero
+# torch 1.8 calls them operators.
+_ANNOTATIONS = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)#")
 _MARK = re.compile(r"(?P<path>.*\S):(?P<line>[1-9]\d*)")
 _FUNCTION = re.compile(r"(?P<path>.+\.pyw?|<ipython-input.*>)\((?P<line>\d+)\): (?P<name>.+)")
 _LIBRARY = re.compile(

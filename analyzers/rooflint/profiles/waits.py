@@ -12,8 +12,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from rooflint.profiles.timeline import CALL, COPY, Timeline
 
@@ -24,6 +25,8 @@ _BLOCKING_COPY = re.compile(
     r"(?:cuda|hip)Memcpy(?:2D|3D)?(?:ToArray|FromArray|ToSymbol|FromSymbol|WithStream|HtoD|DtoH)?"
     r"|cuMemcpy(?:2D|3D|HtoD|DtoH|DtoD)?(?:_v2)?"
 )
+# Freeing waits for whatever the device still has to do (CUDA runtime API, "cudaFree").
+_FREE = re.compile(r"(?:cuda|hip)(?:Free|FreeHost|HostFree)|cuMemFree(?:_v2)?")
 # CUDA stages up to 64 KiB of pageable memory and returns; more makes the host wait
 # (CUDA driver API, "API synchronization behavior").
 _STAGED_BYTES = 64 << 10
@@ -78,13 +81,20 @@ def find_waits(
     }
     is_sync = [bool(SYNCHRONIZE.fullmatch(name)) for name in names]
     is_copy = [bool(_BLOCKING_COPY.fullmatch(name)) for name in names]
+    is_free = [bool(_FREE.fullmatch(name)) for name in names]
+    has_work = _work_at(timeline, launched) if any(is_free) else None
     blocking: list[int] = []
     copies: list[int] = []
     for row in range(len(host)):
         if host.kind[row] != CALL:
             continue
         name = host.name[row]
-        if is_sync[name] or is_copy[name] or _stages(timeline, copy_rows.get(row)):
+        if (
+            is_sync[name]
+            or is_copy[name]
+            or _stages(timeline, copy_rows.get(row))
+            or (is_free[name] and has_work and has_work(host.start_ns[row]))
+        ):
             blocking.append(row)
         elif row in copy_rows:
             copies.append(row)
@@ -174,6 +184,22 @@ def find_idle(
         if not own_copy and (real_until is None or event.end_ns > real_until):
             real_until = event.end_ns
     return gaps
+
+
+def _work_at(timeline: Timeline, launched: Sequence[int]) -> Callable[[int], bool]:
+    """Tells whether any device had work left, launched before a moment."""
+    host, gpu = timeline.host, timeline.gpu
+    launches = sorted(
+        (host.start_ns[call], gpu.end_ns[row]) for row, call in enumerate(launched) if call >= 0
+    )
+    moments = [moment for moment, _ in launches]
+    latest_ends = list(accumulate((end for _, end in launches), max))
+
+    def has_work(moment: int) -> bool:
+        before = bisect_right(moments, moment)
+        return before > 0 and latest_ends[before - 1] > moment
+
+    return has_work
 
 
 def _stages(timeline: Timeline, copy_row: int | None) -> bool:
