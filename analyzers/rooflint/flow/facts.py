@@ -22,7 +22,7 @@ _EPOCH_NAME = re.compile(
     r"iteration_round|stage|phase|cycle|generation)(?:_|$)|epoch"
 )
 _STEP_NAME = re.compile(
-    r"(?:^|_)(?:steps?|iters?|iteration|it|i|t|k|n|idx|batch|b|batch_idx|frames?|tokens?|tick|"
+    r"(?:^|_)(?:steps?|iters?|iterations?|updates?|it|i|t|k|n|idx|batch|b|batch_idx|frames?|tokens?|tick|"
     r"micro|minibatch|mb)(?:_|$)|step|batch"
 )
 
@@ -62,7 +62,8 @@ class Loop:
             return False
         if self.nested <= self.own or self.is_data:
             return True
-        return self.nested < TRAINING_WORK and bool(_STEP_NAME.search(self.name))
+        named = bool(_STEP_NAME.search(self.name))
+        return named and (self.nested < TRAINING_WORK or self.own >= MODEL_WORK)
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,7 +192,16 @@ class Interpreter:
         return True
 
     def on_expression(self, node: ast.Expr, frame: Frame) -> None:
-        self.value(node.value, frame)
+        value = self.value(node.value, frame)
+        call = node.value
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+            moved = call.func.value
+            # `model.to(device)` as a statement moves a module in place.
+            if call.func.attr in ("to", "cuda") and isinstance(moved, (ast.Name, ast.Attribute)):
+                if self.value(moved, frame) == UNKNOWN and any(
+                    isinstance(a, Opaque) for a in value
+                ):
+                    self.assign(moved, value, frame)
 
     def on_assign(self, node: ast.Assign, frame: Frame) -> None:
         value = self.value(node.value, frame)
@@ -788,7 +797,7 @@ class Interpreter:
                 return items_of(NUMBER)
             if name in HOST_ATTRIBUTES or name in ("config", "training"):
                 return UNKNOWN
-            return (atom,)
+            return (replace(atom, vague=True),)
         if isinstance(atom, TupleOf):
             if name in atom.names:
                 return atom.items[atom.names.index(name)]
@@ -842,6 +851,8 @@ class Interpreter:
                 return self.bound(inherited, one, node, frame)
             if name == "__class__":
                 return (one.cls,)
+            if name == "__dict__":
+                return library.dict_of(self, one, node)
         return library.attribute_of(self, one, name)
 
     def bound(self, found: Value, receiver: Atom, node: ast.expr, frame: Frame) -> Value:
@@ -1656,7 +1667,7 @@ def combine_tensors(a: Atom, b: Atom, kind: Any) -> Tensor:
 def _compared(a: Atom, b: Atom) -> Value:
     if isinstance(a, Opaque) or isinstance(b, Opaque):
         one = a if isinstance(a, Opaque) else b
-        return (Opaque(False, one.since if isinstance(one, Opaque) else None),)
+        return (replace(one, vague=True) if isinstance(one, Opaque) else Opaque(False),)
     if isinstance(a, Tensor) or isinstance(b, Tensor):
         return (replace(combine_tensors(a, b, "bool"), grad=False, masked=False),)
     if isinstance(a, Array) or isinstance(b, Array):

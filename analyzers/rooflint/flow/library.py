@@ -146,6 +146,26 @@ def device_of(value: Value | None) -> tuple[Place | None, bool]:
     return None, True
 
 
+def named_device(node: ast.expr | None) -> bool:
+    """Whether an expression calls itself a device: code that moves things there means the GPU."""
+    name = ""
+    if isinstance(node, ast.Name):
+        name = node.id
+    elif isinstance(node, ast.Attribute):
+        name = node.attr
+    return "device" in name.lower() or name in ("dev", "gpu")
+
+
+def _device_asked(call: Call, position: int) -> tuple[Place | None, bool]:
+    """The device that a call names by keyword or at a position."""
+    value, node = call.argument(-1, "device"), call.keyword_node("device")
+    if value is None and 0 <= position < len(call.arguments):
+        value = call.arguments[position]
+        node = call.nodes[position] if position < len(call.nodes) else None
+    place, sure = device_of(value)
+    return place, sure or (place == "gpu" and named_device(node))
+
+
 def placed(value: Value, one: Instance) -> Value:
     """A module's own tensors live where the module does."""
     return tuple(
@@ -226,7 +246,7 @@ def moved(
                 move_module(it, atom, place, sure, site)
             result.append((atom,))
         elif isinstance(atom, Unknown):
-            result.append((Opaque(sure, site),) if place == "gpu" else UNKNOWN)
+            result.append((Opaque(sure, since=site),) if place == "gpu" else UNKNOWN)
         else:
             result.append((atom,))
     return join_all(result) or UNKNOWN
@@ -315,7 +335,7 @@ def shown_tensors(value: Value, deep: int = 3) -> Value:
         if isinstance(atom, Tensor) and atom.place != "cpu":
             found.append(atom)
         elif isinstance(atom, Opaque):
-            found.append(replace(atom, sure=False))
+            found.append(replace(atom, vague=True))
         elif deep and isinstance(atom, TupleOf):
             for item in atom.items:
                 found += shown_tensors(item, deep - 1)
@@ -507,18 +527,16 @@ def _transfer(
     # `.to(device)`, `.to(dtype)`, `.to(other)`
     place: Place | None = None
     sure = True
-    wanted = call.argument(-1, "device")
-    candidates = [wanted] if wanted is not None else call.arguments[:2]
-    if "other" in call.keywords:
-        candidates = [call.keywords["other"]]
+    other = call.keywords.get("other")
     kind = _kind_of_dtype(call.argument(-1, "dtype"))
-    for value in candidates:
+    if other is not None:
+        place, sure = device_of(other)
+    elif "device" in call.keywords:
+        place, sure = _device_asked(call, -1)
+    for i, value in enumerate(call.arguments[:2]):
         kind = kind or _kind_of_dtype(value)
-        if any(isinstance(a, Ref) for a in value):
-            continue
-        place, sure = device_of(value)
-        if place is not None:
-            break
+        if place is None and not any(isinstance(a, Ref) for a in value):
+            place, sure = _device_asked(call, i)
     result = moved(
         it,
         (atom,),
@@ -850,6 +868,10 @@ def call_named(it: Interpreter, path: str, call: Call) -> Value:
     if path in known.CLOCKS:
         node = call.node
         return it.machine.read_clock(node, call.frame) if isinstance(node, ast.expr) else NUMBER
+    if path == "torch.accelerator.is_available":
+        return TRUE
+    if path in ("torch.accelerator.current_accelerator", "torch.accelerator.current_device_index"):
+        return (DeviceIs("gpu"),)
     if path.startswith("torch."):
         return _call_torch(it, path, root, name, call)
     if path.startswith(("numpy.", "scipy.", "cv2.", "PIL.", "sklearn.")):
@@ -884,7 +906,13 @@ def call_named(it: Interpreter, path: str, call: Call) -> Value:
         return (Instance_of(path, it, call),)
     if path in ("tyro.cli", "simple_parsing.parse", "draccus.parse") and call.arguments:
         return it.call(call.arguments[0], Call(call.node, call.frame, [], {}))
-    if path.startswith(("torchvision.datasets.", "torchvision.datasets")):
+    if path in ("torchvision.utils.save_image",):
+        shown = tuple(t for v in call.arguments[:1] for t in _on_gpu(v))
+        if shown:
+            why = "it copies the image to the host"
+            it.machine.wait("library", call.node, call.frame, shown, reason=why)
+        return NONE
+    if path.startswith("torchvision.datasets"):
         return (Instance_of("torchvision.datasets", it, call),)
     return call_unknown(it, call)
 
@@ -904,7 +932,8 @@ def call_unknown(it: Interpreter, call: Call) -> Value:
     on_gpu = [t for v in values for t in _on_gpu(v)]
     if on_gpu:
         it.machine.work(TENSOR_WORK)
-        return (Opaque(False, on_gpu[0].since),)
+        sure = all(t.sure for t in on_gpu)
+        return (Opaque(sure, True, on_gpu[0].since),)
     return UNKNOWN
 
 
@@ -926,12 +955,10 @@ def unknown_method(it: Interpreter, name: str, call: Call, node: ast.Attribute) 
         sure = True
         if name == "to":
             place = None
-            for value in (*call.arguments[:2], *call.keywords.values()):
-                if not any(isinstance(a, Ref) for a in value):
-                    place, sure = device_of(value)
-                    if place is not None:
-                        break
-        return (Opaque(sure, _here(call)),) if place == "gpu" else UNKNOWN
+            for i, value in enumerate(call.arguments[:2] or [()]):
+                if place is None and not any(isinstance(a, Ref) for a in value):
+                    place, sure = _device_asked(call, i)
+        return (Opaque(sure, since=_here(call)),) if place == "gpu" else UNKNOWN
     if name in ("cpu", "numpy", "item", "tolist"):
         return (Array(),) if name == "numpy" else NUMBER if name == "item" else UNKNOWN
     if name == "backward":
@@ -1067,7 +1094,7 @@ def _place_asked(it: Interpreter, call: Call) -> tuple[Place, bool]:
     asked = call.argument(-1, "device")
     if asked is None or asked == NONE:
         return it.machine.default_place, True
-    place, sure = device_of(asked)
+    place, sure = _device_asked(call, -1)
     return place or it.machine.default_place, sure
 
 
@@ -1661,6 +1688,19 @@ def _hasattr(it: Interpreter, call: Call) -> Value:
     return NUMBER if answer is None else constant(answer)
 
 
+def dict_of(it: Interpreter, one: Instance, node: ast.AST) -> Value:
+    """`vars(one)`: its attributes by name."""
+    made = it.machine.dict_at(node, f"attributes {id(one)}")
+    for name, value in one.attributes.items():
+        it.machine.put(made, constant(name), value)
+    return (made,)
+
+
+def _vars(it: Interpreter, call: Call) -> Value:
+    held = [a for a in call.argument(0) or () if isinstance(a, Instance)]
+    return join_all([dict_of(it, one, call.node) for one in held]) or UNKNOWN
+
+
 def _getattr(it: Interpreter, call: Call) -> Value:
     base = call.argument(0) or UNKNOWN
     default = call.argument(2) or ()
@@ -1927,6 +1967,7 @@ _HANDLERS: dict[str, _Handler] = {
     "builtins.hasattr": _hasattr,
     "builtins.getattr": _getattr,
     "builtins.setattr": _setattr,
+    "builtins.vars": _vars,
     "builtins.iter": _iter,
     "builtins.next": _next,
     "builtins.reversed": _reversed,
@@ -2130,7 +2171,7 @@ def _batch(it: Interpreter, loader: Instance, node: ast.expr | ast.stmt, frame: 
         batch = it.call(collate, Call(node, frame, [(made,)], {}))
         return _from_loader(_pinned(batch, pinned), loader)
     if not one or one == UNKNOWN:
-        return _from_loader((Tensor("cpu", False, pinned),), loader)
+        return _from_loader((Tensor("cpu", True, pinned),), loader)
     return _from_loader(_collated(it, one, pinned, node), loader)
 
 
@@ -2411,7 +2452,9 @@ def _text_method(
         if isinstance(call.node, ast.Call):
             for keyword in call.node.keywords:
                 value = call.keywords.get(keyword.arg or "")
-                if value is not None:
+                if keyword.arg is None:
+                    value = join_all(list(call.keywords.values()))
+                if value:
                     formatted(it, value, keyword.value, keyword.value, call.frame)
         return TEXT
     if name == "join":
@@ -2479,11 +2522,8 @@ def _module_method(
     if name in ("to", "cuda", "cpu"):
         place: Place | None = {"cuda": "gpu", "cpu": "cpu"}.get(name)  # pyright: ignore
         sure = True
-        if name == "to":
-            for value in (*call.arguments[:1], *call.keywords.values()):
-                if not any(isinstance(a, Ref) for a in value):
-                    place, sure = device_of(value)
-                    break
+        if name == "to" and not any(isinstance(a, Ref) for v in call.arguments[:1] for a in v):
+            place, sure = _device_asked(call, 0)
         return moved(it, (one,), place, sure, call, non_blocking=False, source=subject)
     if name in _CHAINED:
         return (one,)
@@ -2605,7 +2645,8 @@ def _is_true(value: Value | None) -> bool:
 def _scaler_method(it: Interpreter, one: Instance, name: str, call: Call) -> Value:
     machine = it.machine
     keywords: dict[str, Value] = one.facts.get("keywords", {})
-    off = _is_false(keywords.get("enabled"))
+    enabled = keywords.get("enabled")
+    off = _is_false(enabled)
     arguments: list[Value] = one.facts.get("arguments", [])
     if arguments and device_of(arguments[0])[0] == "cpu":
         off = True
@@ -2631,13 +2672,21 @@ def _scaler_method(it: Interpreter, one: Instance, name: str, call: Call) -> Val
                 call.frame,
                 gpu,
                 detail="scaler",
+                sure=enabled is None or enabled == TRUE,
                 reason="the scaler asks on the host whether a gradient overflowed",
             )
             machine.work(TRAINING_WORK)
         return NONE
     if name == "get_scale":
         if not off:
-            machine.wait("item", call.node, call.frame, gpu, reason="the scale lives on the GPU")
+            machine.wait(
+                "item",
+                call.node,
+                call.frame,
+                gpu,
+                reason="the scale lives on the GPU",
+                sure=enabled is None or enabled == TRUE,
+            )
         return NUMBER
     return NONE
 

@@ -28,6 +28,8 @@ from rooflint.flow.values import (
 )
 
 _Made = TypeVar("_Made")
+_ONLY_OF_TENSORS = frozenset(("item", "tolist", "cpu", "copy"))
+"""Nothing but a tensor could be asked for these."""
 _MOST_STATEMENTS = 60_000
 
 
@@ -45,6 +47,11 @@ class Call:
     keywords: dict[str, Value]
     nodes: Sequence[ast.expr] = ()
     starred: bool = False
+
+    def keyword_node(self, name: str) -> ast.expr | None:
+        """The expression given to a keyword."""
+        keywords = self.node.keywords if isinstance(self.node, ast.Call) else []
+        return next((k.value for k in keywords if k.arg == name), None)
 
     def argument(self, position: int, *names: str) -> Value | None:
         """The argument at a position or by one of its names."""
@@ -173,6 +180,8 @@ class Machine:
         first = candidates[0]
         on_gpu = [a for a in candidates if isinstance(a, Opaque) or a.place == "gpu"]
         certain = sure and bool(on_gpu) and all(a.sure for a in on_gpu)
+        if operation not in _ONLY_OF_TENSORS:
+            certain = certain and not any(isinstance(a, Opaque) and a.vague for a in on_gpu)
         certain = certain and len(on_gpu) == len(candidates)
         self.record(
             Wait(

@@ -81,6 +81,8 @@ class Opaque:
     """Something of unknown shape (a model, its output, a batch) that lives on the GPU."""
 
     sure: bool = True
+    vague: bool = False
+    """It may as well be something on the host that was made from it."""
     since: Site | None = field(default=None, compare=False)
 
 
@@ -376,7 +378,9 @@ def _add(merged: list[Atom], atom: Atom) -> None:
             )
             return
         if isinstance(atom, Opaque) and isinstance(other, Opaque):
-            merged[i] = Opaque(atom.sure and other.sure, other.since or atom.since)
+            merged[i] = Opaque(
+                atom.sure and other.sure, atom.vague or other.vague, other.since or atom.since
+            )
             return
         if isinstance(atom, Clock) and isinstance(other, Clock) and atom.site_id == other.site_id:
             merged[i] = atom if atom.at > other.at else other
