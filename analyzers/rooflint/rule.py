@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -53,10 +54,20 @@ def waits(
 
 
 def span_of(file: SourceFile, site: Site) -> SourceSpan:
-    return file.span(site.block, site.node)
+    """Where a place stands; of a chain of calls over several lines, the last call."""
+    block, node = site.block, site.node
+    span = file.span(block, node)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        line, end = node.func.end_lineno or node.lineno, node.func.end_col_offset or 0
+        if line != node.lineno:
+            start = block.character(line, end) - len(node.func.attr)
+            first = file.span_of_lines(block, line, start, line, start)
+            return SourceSpan(span.path, first.line, first.column, span.end_line, span.end_column)
+    return span
 
 
 def line_of(site: Site) -> int:
+    """The line of the file that a place starts on."""
     return site.block.first_line + site.node.lineno - 1
 
 

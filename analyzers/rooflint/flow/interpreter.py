@@ -194,14 +194,17 @@ class Interpreter:
     def on_expression(self, node: ast.Expr, frame: Frame) -> None:
         value = self.value(node.value, frame)
         call = node.value
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
-            moved = call.func.value
-            # `model.to(device)` as a statement moves a module in place.
-            if call.func.attr in ("to", "cuda") and isinstance(moved, (ast.Name, ast.Attribute)):
-                if self.value(moved, frame) == UNKNOWN and any(
-                    isinstance(a, Opaque) for a in value
-                ):
-                    self.assign(moved, value, frame)
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            return
+        # `model.to(device)` as a statement moves a module in place.
+        moved = call.func.value
+        if (
+            call.func.attr in ("to", "cuda")
+            and isinstance(moved, (ast.Name, ast.Attribute))
+            and any(isinstance(a, Opaque) for a in value)
+            and self.value(moved, frame) == UNKNOWN
+        ):
+            self.assign(moved, value, frame)
 
     def on_assign(self, node: ast.Assign, frame: Frame) -> None:
         value = self.value(node.value, frame)

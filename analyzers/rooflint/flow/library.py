@@ -594,8 +594,11 @@ def _opaque_method(it: Interpreter, atom: Opaque, name: str, call: Call) -> Valu
         return items_of(tuple_of([TEXT, (atom,)]))
     if name in ("parameters", "values", "children", "modules", "buffers"):
         return items_of((atom,))
-    if name in ("eval", "train", "requires_grad_", "float", "half", "detach", "data"):
+    if name in ("eval", "train", "requires_grad_", "half", "bfloat16"):
         return (atom,)
+    if name in known.TENSOR_METHODS or (name in known.ARRAY_METHODS and not atom.vague):
+        tensor: Value = (Tensor("gpu", atom.sure, grad=True, since=atom.since),)
+        return _tensor_operation(it, name, [tensor, *call.arguments], call, None, is_method=True)
     for value in (*call.arguments, *call.keywords.values()):
         _call_back(it, value, call)
     machine.work(TENSOR_WORK)
@@ -1291,7 +1294,8 @@ def _print(it: Interpreter, call: Call) -> Value:
     for value, node in zip(call.arguments, call.nodes, strict=False):
         held = shown_tensors(value)
         if held:
-            it.machine.wait("print", node, call.frame, held, subject=node)
+            at = node if node.lineno == call.node.lineno else call.node
+            it.machine.wait("print", at, call.frame, held, subject=node)
         for atom in value:
             if isinstance(atom, Instance) and atom.cls is not None:
                 _str_of(it, atom, node, call.frame)
@@ -2419,6 +2423,13 @@ def _looked_up(one: DictOf, key: Value, default: Value = ()) -> Value:
     return join(elements_of_dict(one) if one.known or one.other else (), default) or UNKNOWN
 
 
+def _line_of_call(node: ast.expr | ast.stmt) -> int:
+    """The line that Python gives to a call: that of the method's name."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.end_lineno or node.lineno
+    return node.lineno
+
+
 def _list_method(it: Interpreter, one: ListOf, name: str, call: Call) -> Value:
     machine = it.machine
     if name in ("append", "appendleft", "add"):
@@ -2447,8 +2458,9 @@ def _text_method(
     it: Interpreter, one: Text | Const, name: str, call: Call, node: ast.expr | ast.stmt
 ) -> Value:
     if name == "format":
+        line = _line_of_call(call.node)
         for value, at in zip(call.arguments, call.nodes, strict=False):
-            formatted(it, value, at, at, call.frame)
+            formatted(it, value, at if at.lineno == line else _node(call), at, call.frame)
         if isinstance(call.node, ast.Call):
             for keyword in call.node.keywords:
                 value = call.keywords.get(keyword.arg or "")
@@ -2843,7 +2855,8 @@ def item(it: Interpreter, base: Value, index: Value, node: ast.Subscript, frame:
         if isinstance(atom, Tensor):
             results.append(_tensor_item(it, atom, index, node, frame))
         elif isinstance(atom, Opaque):
-            results.append((atom,))
+            _mask_of_opaque(it, atom, index, node, frame)
+            results.append((replace(atom, vague=True),))
         elif isinstance(atom, DictOf):
             results.append(_looked_up(atom, index))
         elif isinstance(atom, (ListOf, TupleOf)):
@@ -2870,6 +2883,17 @@ def item(it: Interpreter, base: Value, index: Value, node: ast.Subscript, frame:
         else:
             results.append(UNKNOWN)
     return join_all(results) or UNKNOWN
+
+
+def _mask_of_opaque(
+    it: Interpreter, atom: Opaque, index: Value, node: ast.Subscript, frame: Frame
+) -> None:
+    """`out[train_mask]` where nothing but the name tells that it is a mask."""
+    masks = [a for a in index if isinstance(a, Tensor) and a.kind == "bool"]
+    if masks or (_looks_like_mask(node.slice) and gpu_atoms(index)):
+        mask: Value = (Tensor("gpu", atom.sure, since=atom.since),)
+        why = "the number of hits decides the shape of the result"
+        it.machine.wait("mask", node, frame, mask, subject=node.slice, reason=why)
 
 
 def _object_item(
@@ -2945,19 +2969,17 @@ def _tensor_item(
                     _index_copy(it, part_node, frame, atom, "an index tensor from the host")
                     ndim = None
                 elif one.kind == "bool" or (one.kind is None and _looks_like_mask(part_node)):
-                    sure = one.kind == "bool"
                     machine.wait(
                         "mask",
                         node,
                         frame,
                         _both(atom, one),
                         subject=part_node,
-                        sure=sure,
                         reason="the number of hits decides the shape of the result",
                     )
                     ndim = None
                     masked = masked or (atom.grad and not machine.without_grad)
-                elif one.ndim == 0:
+                elif one.ndim == 0 and one.place != "cpu":
                     machine.wait(
                         "index",
                         node,

@@ -64,6 +64,19 @@ MAKES_FLOAT = frozenset(
     normal_ uniform_ exponential_ bernoulli std_mean var_mean""".split()
 )
 
+TENSOR_METHODS = frozenset(
+    """detach float long double softmax log_softmax sigmoid relu unsqueeze topk gather permute
+    logsumexp argsort eq ne lt gt le ge masked_fill scatter index_select chunk unbind
+    contiguous nonzero expand flip norm log exp sqrt type_as backward retain_grad clone
+    add_ mul_ copy_ zero_ fill_ normal_ uniform_ isnan isfinite isinf multinomial""".split()
+)
+"""Methods by whose name one knows a tensor."""
+ARRAY_METHODS = frozenset(
+    """sum mean max min std var argmax argmin any all abs pow cumsum view reshape flatten
+    squeeze transpose round prod clamp median split""".split()
+)
+"""Methods that arrays have too."""
+
 LOSSES = frozenset(n for n in MAKES_FLOAT if n.endswith(("_loss", "entropy", "_logits", "kl_div")))
 REDUCES = frozenset(
     """sum mean max min amax amin prod any all argmax argmin norm std var median nansum nanmean
