@@ -9,13 +9,17 @@ followed afterwards with unknown arguments.
 from __future__ import annotations
 
 import ast
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rooflint.flow import library
 from rooflint.flow.facts import TENSOR_WORK, CallFrom, Guard, Loop
 from rooflint.flow.machine import (
+    MOST_STATEMENTS,
+    MOST_STATEMENTS_UNASKED,
     Call,
     Machine,
     OutOfBudget,
@@ -64,9 +68,24 @@ from rooflint.flow.values import (
 )
 from rooflint.source import Block, SourceFile
 
+_WORD = re.compile(r"[^\W\d]\w*")
+_SETUP_NAMES = frozenset(
+    """parameters named_parameters state_dict modules named_modules buffers named_buffers
+    children named_children""".split()
+)
 _DEEPEST_CALL = 30
 _MOST_PASSES = 3
 _FunctionNode = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(slots=True)
+class _Known:
+    """What a call with certain arguments did, and up to when that is known to hold."""
+
+    write: int
+    tick: int
+    value: Value
+    trace: Trace
 
 
 class _Escape:
@@ -89,7 +108,7 @@ class Interpreter:
         self.classes: list[Class] = []
         self.escapes: list[_Escape] = []
         self._generators: dict[int, bool] = {}
-        self.memo: dict[tuple[Any, ...], tuple[int, Value, Trace]] = {}
+        self.memo: dict[tuple[Any, ...], _Known] = {}
 
     def run(self) -> None:
         """Follow the whole file."""
@@ -111,12 +130,13 @@ class Interpreter:
         grad, running, traces = machine.without_grad, machine.running[:], machine.traces[:]
         try:
             follow()
-        except OutOfBudget:
-            raise
-        except (Exception, RecursionError):
-            import logging
+        except (Exception, RecursionError) as error:
+            if not isinstance(error, OutOfBudget):
+                import logging
 
-            logging.getLogger("rooflint").debug("could not follow a statement", exc_info=True)
+                logging.getLogger("rooflint").debug("could not follow a statement", exc_info=True)
+            elif machine.steps > MOST_STATEMENTS:
+                raise
             machine.path, machine.branches, machine.call_sites = path, branches, sites
             machine.without_grad, machine.running, machine.traces = grad, running, traces
             self.escapes.clear()
@@ -126,16 +146,13 @@ class Interpreter:
         waiting = [f for f in self.functions if id(f.node) not in self.machine.visited]
         if not waiting:
             return
-        named = {
-            node.id if isinstance(node, ast.Name) else node.attr
-            for block in self.file.blocks
-            for statement in block.body
-            for node in ast.walk(statement)
-            if isinstance(node, (ast.Name, ast.Attribute))
-        }
+        words = Counter(_WORD.findall(self.file.text))
+        named = {word for word, count in words.items() if count > 1}
         objects: dict[int, Value] = {}
         for function in sorted(waiting, key=lambda f: f.name in named and f.name != "forward"):
             if id(function.node) not in self.machine.visited:
+                allowed = self.machine.steps + MOST_STATEMENTS_UNASKED
+                self.machine.limit = min(allowed, MOST_STATEMENTS)
                 self._guarded(lambda f=function: self._run_unasked(f, objects))
 
     def _run_unasked(self, function: Function, objects: dict[int, Value]) -> None:
@@ -347,7 +364,7 @@ class Interpreter:
         entry = frame.vars
         out: dict[str, Value] | None = None
         for turn in range(_MOST_PASSES):
-            version, timing = machine.version, machine.at
+            writes, timing = len(machine.writes), machine.at
             machine.iterations = (*outer_iterations, machine.at)
             frame.vars = dict(entry)
             escape.continues.clear()
@@ -369,7 +386,7 @@ class Interpreter:
             for other in ends[1:]:
                 out = _join_vars(out, other)
             again = _join_vars(entry, out)
-            still = again == entry and version == machine.version
+            still = again == entry and writes == len(machine.writes)
             if still and (turn or timing == machine.at):
                 break
             entry = again
@@ -403,8 +420,7 @@ class Interpreter:
                     loop.is_data = True
                 if atom.path in ("torch.nn.ModuleList", "torch.nn.Sequential"):
                     loop.transparent = True
-        text = ast.dump(node) if len(iterable) < 4 else ""
-        if any(w in text for w in ("'parameters'", "'named_parameters'", "'state_dict'", "'modul")):
+        if not _SETUP_NAMES.isdisjoint(_names_of(node).split()):
             loop.is_quiet = True
 
     def on_with(self, node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
@@ -600,7 +616,8 @@ class Interpreter:
         if not isinstance(node, ast.Lambda):
             found = self._generators.get(id(node))
             if found is None:
-                found = self._generators[id(node)] = _yields(node.body)
+                found = "yield" in frame.block.text and _yields(node.body)
+                self._generators[id(node)] = found
             function.is_generator = found
         arguments = node.args
         positional = [*arguments.posonlyargs, *arguments.args]
@@ -685,7 +702,7 @@ class Interpreter:
         else:
             owner = frame
         if owner.parent is None and owner.vars.get(name) != value:
-            self.machine.version += 1
+            self.machine.writes.append(0)
         owner.vars[name] = value
 
     def assign(self, target: ast.expr, value: Value, frame: Frame) -> None:
@@ -1052,22 +1069,25 @@ class Interpreter:
             )
             known = self.memo.get(key)
             prefix = (*machine.path, CallFrom(Site(call.frame.block, call.node)))
-            if known is not None and known[0] == machine.version:
-                machine.replay(known[2], prefix)
-                return known[1]
-        base, version = len(machine.path) + 1, machine.version
+            if known is not None and not machine.changed_since(known.write, known.tick):
+                known.write = len(machine.writes)
+                machine.replay(known.trace, prefix)
+                return known.value
+        base, write = len(machine.path) + 1, len(machine.writes)
+        machine.tick += 1
+        tick = machine.tick
         trace = Trace(base, {}, {})
         outer_waits = machine.traces
         machine.traces = [*outer_waits, trace]
         value = self._run_body(function, receiver, call, None)
         machine.traces = outer_waits
-        if key is not None and not trace.used_clock and version == machine.version:
+        if key is not None and not trace.used_clock and not machine.changed_since(write, tick):
             trace.waits = {
                 k: [replace(w, path=w.path[base:]) for w in ws[:24]]
                 for k, ws in trace.waits.items()
             }
             trace.work = {p[base:]: r for p, r in trace.work.items()}
-            self.memo[key] = (machine.version, value, trace)
+            self.memo[key] = _Known(len(machine.writes), tick, value, trace)
         return value
 
     def run_generator(
@@ -1797,9 +1817,18 @@ def _is_import_error(handler: ast.ExceptHandler) -> bool:
     )
 
 
+def _annotation_of(parameter: ast.arg) -> str:
+    node = parameter.annotation
+    if node is None:
+        return ""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    return ast.unparse(node) if "Tensor" in _names_of(node) else "other"
+
+
 def _argument_of_nobody(parameter: ast.arg, is_module: bool, function: str) -> Value:
     """What a parameter may be when no call of the function is known."""
-    annotation = ast.unparse(parameter.annotation) if parameter.annotation is not None else ""
+    annotation = _annotation_of(parameter)
     if function in STEP_METHODS and parameter.arg in ("batch", "inputs"):
         return (Opaque(False),)
     containers = ("list", "List", "dict", "Dict", "tuple", "Tuple")

@@ -180,7 +180,7 @@ def move_module(it: Interpreter, one: Instance, place: Place, sure: bool, site: 
     while waiting and len(seen) < 300:
         part = waiting.pop()
         if part.place != place:
-            it.machine.version += 1
+            it.machine.writes.append(part.born)
         part.place, part.sure = place, sure
         part.since = site if place == "gpu" else None
         held: list[Value] = [*part.attributes.values(), *part.facts.get("children", ())]

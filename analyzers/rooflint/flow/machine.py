@@ -11,6 +11,7 @@ from rooflint.flow.facts import Loop, Path, Seen, Timing, Wait
 from rooflint.flow.values import (
     UNKNOWN,
     Array,
+    Class,
     Clock,
     Const,
     DictOf,
@@ -27,10 +28,11 @@ from rooflint.flow.values import (
     join,
 )
 
-_Made = TypeVar("_Made")
+_Made = TypeVar("_Made", Function, Class, Instance, ListOf, DictOf)
 _ONLY_OF_TENSORS = frozenset(("item", "tolist", "cpu", "copy"))
 """Nothing but a tensor could be asked for these."""
-_MOST_STATEMENTS = 60_000
+MOST_STATEMENTS = 60_000
+MOST_STATEMENTS_UNASKED = 3_000
 
 
 class OutOfBudget(Exception):
@@ -86,8 +88,10 @@ class Machine:
         self.path: Path = ()
         self.loops: dict[int, Loop] = {}
         self.heap: dict[tuple[Any, ...], Any] = {}
-        self.version = 0
-        """Counts the changes to objects and globals: a like call repeats if it stood still."""
+        self.tick = 0
+        """Counts objects made and functions entered, so that one can tell older from younger."""
+        self.writes: list[int] = []
+        """For each change of an object, when that object was made (globals: 0)."""
         self.at = 0
         self.last_launch = 0
         self.last_wait = 0
@@ -97,6 +101,7 @@ class Machine:
         self.wait_is_explicit = False
         self.last_sync: int | None = None
         self.steps = 0
+        self.limit = MOST_STATEMENTS
         self.running: list[Function] = []
         self.call_sites: tuple[int, ...] = ()
         self.branches = 0
@@ -249,9 +254,13 @@ class Machine:
             found = self.loops[id(node)] = make()
         return found
 
+    def changed_since(self, write: int, tick: int) -> bool:
+        """Whether something that is older than `tick` has changed since that write."""
+        return any(born <= tick for born in self.writes[write:])
+
     def count(self) -> None:
         self.steps += 1
-        if self.steps > _MOST_STATEMENTS:
+        if self.steps > self.limit:
             raise OutOfBudget
 
     def make(self, node: ast.AST, what: str, factory: Callable[[], _Made]) -> _Made:
@@ -260,7 +269,8 @@ class Machine:
         found = self.heap.get(key)
         if found is None:
             found = self.heap[key] = factory()
-            self.version += 1
+            self.tick += 1
+            found.born = self.tick
         return found
 
     def list_at(self, node: ast.AST, what: str = "list") -> ListOf:
@@ -274,46 +284,46 @@ class Machine:
         new = value if old is None or not self.branches else join(old, value)
         if old != new:
             instance.attributes[name] = new
-            self.version += 1
+            self.writes.append(instance.born)
 
     def append(self, one: ListOf, value: Value) -> None:
         if one.items is not None:
             if self.loop_depth() or len(one.items) >= 16:
                 one.element = join(one.element, _joined(one.items))
                 one.items = None
-                self.version += 1
+                self.writes.append(one.born)
             else:
                 one.items = [*one.items, value]
-                self.version += 1
+                self.writes.append(one.born)
                 return
         new = join(one.element, value)
         if new != one.element:
             one.element = new
-            self.version += 1
+            self.writes.append(one.born)
 
     def append_like(self, one: ListOf, element: Value) -> None:
         """The list holds any number of such elements."""
         if one.items is not None:
             element = join(_joined(one.items), element)
             one.items = None
-            self.version += 1
+            self.writes.append(one.born)
         new = join(one.element, element)
         if new != one.element:
             one.element = new
-            self.version += 1
+            self.writes.append(one.born)
 
     def fill(self, one: ListOf, items: list[Value]) -> None:
         """Set the elements of a list just made (again)."""
         if one.items is not None and (not one.items or one.items == items) and not one.element:
             if one.items != items:
                 one.items = list(items)
-                self.version += 1
+                self.writes.append(one.born)
             return
         if items:
             old = one.element
             one.element = join(join(one.element, _joined(one.items or [])), _joined(items))
             if old != one.element or one.items is not None:
-                self.version += 1
+                self.writes.append(one.born)
             one.items = None
 
     def put(self, one: DictOf, key: Value, value: Value) -> None:
@@ -323,13 +333,13 @@ class Machine:
             new = value if old is None or not self.branches else join(old, value)
             if old != new:
                 one.known[name] = new
-                self.version += 1
+                self.writes.append(one.born)
             return
         new = join(one.other, value)
         keys = join(one.keys, key)
         if new != one.other or keys != one.keys:
             one.other, one.keys = new, keys
-            self.version += 1
+            self.writes.append(one.born)
 
 
 def _joined(items: list[Value]) -> Value:

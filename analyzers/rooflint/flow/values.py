@@ -198,6 +198,7 @@ class Function:
 
     __slots__ = (
         "block",
+        "born",
         "defaults",
         "frame",
         "is_context",
@@ -216,6 +217,7 @@ class Function:
         block: Block,
         owner: Class | None,
     ):
+        self.born = 0
         self.node = node
         self.frame = frame
         self.block = block
@@ -231,9 +233,10 @@ class Function:
 class Class:
     """A class of the file."""
 
-    __slots__ = ("attributes", "bases", "block", "fields", "is_record", "name", "node")
+    __slots__ = ("attributes", "bases", "block", "born", "fields", "is_record", "name", "node")
 
     def __init__(self, node: ast.ClassDef, block: Block, bases: tuple[Atom, ...]):
+        self.born = 0
         self.node = node
         self.block = block
         self.name = node.name
@@ -266,9 +269,20 @@ class Class:
 class Instance:
     """An object of a class of the file or of a library."""
 
-    __slots__ = ("attributes", "cls", "facts", "is_module", "path", "place", "since", "sure")
+    __slots__ = (
+        "attributes",
+        "born",
+        "cls",
+        "facts",
+        "is_module",
+        "path",
+        "place",
+        "since",
+        "sure",
+    )
 
     def __init__(self, cls: Class | None, path: str, is_module: bool):
+        self.born = 0
         self.cls = cls
         self.path = path
         self.is_module = is_module
@@ -283,9 +297,10 @@ class Instance:
 class ListOf:
     """A list, set or deque: its elements one by one while few, or what they have in common."""
 
-    __slots__ = ("element", "items")
+    __slots__ = ("born", "element", "items")
 
     def __init__(self) -> None:
+        self.born = 0
         self.items: list[Value] | None = []
         self.element: Value = ()
 
@@ -293,9 +308,10 @@ class ListOf:
 class DictOf:
     """A dict: the values of known keys, and what the others have in common."""
 
-    __slots__ = ("keys", "known", "other")
+    __slots__ = ("born", "keys", "known", "other")
 
     def __init__(self) -> None:
+        self.born = 0
         self.known: dict[Any, Value] = {}
         self.keys: Value = ()
         self.other: Value = ()
