@@ -86,6 +86,26 @@ def _places(recorded: str, text: str, recording: Recording) -> Mapping[int, Plac
 
 def _follow_lines(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, Place]]:
     """Pairs of old and new line numbers, from 1."""
+    # Most edits are in one place: what is the same at both ends needs no matching.
+    start = _common(before, after)
+    end = _common(before[start:][::-1], after[start:][::-1])
+    for index in range(start):
+        yield index + 1, (index + 1, False)
+    for index in range(end):
+        yield len(before) - index, (len(after) - index, False)
+    old, new = before[start : len(before) - end], after[start : len(after) - end]
+    for was, (now, changed) in _follow_edited(old, new):
+        yield start + was + 1, (start + now + 1, changed)
+
+
+def _common(before: Sequence[str], after: Sequence[str]) -> int:
+    """How many lines at the start are the same."""
+    pairs = enumerate(zip(before, after, strict=False))
+    return next((i for i, (was, now) in pairs if was != now), min(len(before), len(after)))
+
+
+def _follow_edited(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, Place]]:
+    """Pairs of places in the edited part, from 0."""
     old, new = [line.strip() for line in before], [line.strip() for line in after]
     lost: list[int] = []
     added: list[int] = []
@@ -95,15 +115,15 @@ def _follow_lines(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple
             if tag == "equal":
                 for place in range(i2 - i1):
                     was, now = i + i1 + place, j + j1 + place
-                    yield was + 1, (now + 1, before[was].rstrip() != after[now].rstrip())
+                    yield was, (now, before[was].rstrip() != after[now].rstrip())
                 continue
             pairs = list(_pair_changed(old[i + i1 : i + i2], new[j + j1 : j + j2]))
             for was, now in pairs:
-                yield i + i1 + was + 1, (j + j1 + now + 1, True)
+                yield i + i1 + was, (j + j1 + now, True)
             lost += sorted(set(range(i + i1, i + i2)) - {i + i1 + was for was, _ in pairs})
             added += sorted(set(range(j + j1, j + j2)) - {j + j1 + now for _, now in pairs})
     for was, now in _pair_moved(old, lost, new, added):
-        yield was + 1, (now + 1, before[was].rstrip() != after[now].rstrip())
+        yield was, (now, before[was].rstrip() != after[now].rstrip())
 
 
 def _gaps(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
