@@ -98,7 +98,7 @@ def test_gpu_time_is_told_forward_and_backward():
     cost = LineCost(PATH, 34, forward_us=1_200, backward_us=2_500, launch_count=2)
     report = report_of(cost, step_us=10_000, busy_us=9_250)
     assert cost_sentence(line_of(report, 34), report) == (
-        "1.2 ms forward + 2.5 ms backward of GPU time a step (40 % of GPU time)"
+        "1.2 ms forward + 2.5 ms backward on the GPU a step (40 % of its time)"
     )
 
 

@@ -129,12 +129,11 @@ def _device_sentence(cost: LineCost, recording: Recording) -> str:
     steps = recording.step_count
     on_cpu = recording.device.kind == "cpu"
     whole_us = recording.window_us if on_cpu else device_us(recording)
-    share = f" ({_share(cost.device_us, whole_us)} of {'the' if on_cpu else 'GPU'} time)"
     time = show_us(cost.forward_us / steps)
     if cost.backward_us:
         time += f" forward + {show_us(cost.backward_us / steps)} backward"
-    kind = "CPU" if on_cpu else "GPU"
-    return f"{time} of {kind} time{a_step(recording)}{share if whole_us else ''}"
+    share = f" ({_share(cost.device_us, whole_us)} of its time)" if whole_us > 0 else ""
+    return f"{time} on the {'CPU' if on_cpu else 'GPU'}{a_step(recording)}{share}"
 
 
 def _share(us: float, whole_us: float) -> str:

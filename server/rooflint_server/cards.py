@@ -112,7 +112,9 @@ def _rows(report: LineReport, recording: Recording) -> Iterator[Row]:
             idle = show_us(cost.gpu_idle_us / steps) if cost.gpu_idle_us else "none"
             yield Row("GPU idle behind it", idle, "measured")
     if cost.launch_idle_us:
-        yield Row("GPU idle before launches", show_us(cost.launch_idle_us / steps), "measured")
+        # Where the plain step was timed, the recorder's own slowness is taken out of it.
+        known = "estimated" if recording.plain_step_us else "measured"
+        yield Row("GPU idle before launches", show_us(cost.launch_idle_us / steps), known)
     if cost.launch_count:
         each = f", {show_us(cost.device_us / cost.launch_count)} each" if cost.device_us else ""
         yield Row("launches", show_number(cost.launch_count / steps) + each, "measured")
