@@ -156,6 +156,19 @@ def test_launches_come_first_where_the_gpu_idles_for_them():
     assert fp32.saves_us == pytest.approx(6_400 - 0.25e12 / 494e12 * 1e6)
 
 
+def test_a_single_line_that_keeps_the_gpu_waiting_is_named():
+    # The loader's line launches nothing for 3 of 4 idle ms.
+    lines = (
+        LineCost(PATH, 56, launch_idle_us=3_000),
+        LineCost(PATH, 34, forward_us=6_000, launch_count=200, launch_idle_us=1_000),
+    )
+    report = report_of(*lines, step_us=10_000, busy_us=6_000)
+    assert report.step.reason.endswith("most of it for those of line 56")
+    loader, launches = report.gains
+    assert loader.line == 56 and loader.saves_us == pytest.approx(3_000)
+    assert launches.title.startswith("launches") and launches.saves_us == pytest.approx(1_000)
+
+
 def test_gains_never_add_up_to_more_than_the_window():
     lines = (
         wait(9_000, line=1),

@@ -17,7 +17,7 @@ from rooflint.verdicts.communication import is_communication
 from rooflint.verdicts.compute_bound import tensor_core_gain_us
 from rooflint.verdicts.rates import DONE_RATIO
 from rooflint.verdicts.roofline import is_product, kernel_work
-from rooflint.verdicts.step import gpu_idle_us, judge_idle, window_us
+from rooflint.verdicts.step import gpu_idle_us, judge_idle, latest_line, window_us
 
 WORTH_RATIO = 0.02
 """What saves less than this share of the window is not worth a change."""
@@ -59,7 +59,7 @@ def _largest(gains: list[Gain]) -> list[Gain]:
 
 
 def _python_time(recording: Recording) -> Iterator[Gain]:
-    operators_us = sum(cost.device_us for cost in recording.lines)
+    operators_us = sum(cost.device_us for cost in recording.lines) + recording.unattributed_us
     rest_us = recording.window_us - operators_us
     if recording.lines and rest_us > 0:
         yield Gain("Python and other code outside of torch's operators", rest_us)
@@ -86,6 +86,17 @@ def _idle(recording: Recording, lines: Sequence[LineReport]) -> Iterator[Gain]:
     step = judge_idle(recording)
     if step and step.limiter == "overhead-bound":
         late_us = left_us
+    latest = latest_line(recording)
+    if latest and late_us:
+        saves_us = min(latest.launch_idle_us, left_us)
+        left_us -= saves_us
+        yield Gain(
+            f"line {latest.line}: the GPU waits while the CPU works there. Do that work ahead "
+            "(DataLoader workers), on the GPU, or in fewer operators",
+            saves_us,
+            latest.path,
+            latest.line,
+        )
     yield Gain(
         "launches: the GPU idles between them. Capture the step in a CUDA graph or "
         'torch.compile(mode="reduce-overhead")',

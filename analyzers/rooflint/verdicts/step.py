@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import ceil
 
-from rooflint.model import Limiter, Recording, Verdict
+from rooflint.model import Limiter, LineCost, Recording, Verdict
 from rooflint.units import show_share, show_us
 from rooflint.verdicts.overhead_bound import ADVICE
 from rooflint.verdicts.wording import a_step, count_of
@@ -31,9 +31,20 @@ def judge_idle(recording: Recording) -> Verdict | None:
             "read values from the GPU less often, or after the loop",
             saves_us=idle_us,
         )
-    return Verdict(
-        "overhead-bound", f"the GPU waits for launches {share}", ADVICE, saves_us=idle_us
-    )
+    reason = f"the GPU waits for launches {share}"
+    latest = latest_line(recording)
+    if latest:
+        reason += f", most of it for those of line {latest.line}"
+    return Verdict("overhead-bound", reason, ADVICE, saves_us=idle_us)
+
+
+def latest_line(recording: Recording) -> LineCost | None:
+    """The line for whose launches the GPU waits most of its idle time, if a single one is."""
+    latest = max(recording.lines, key=lambda cost: cost.launch_idle_us, default=None)
+    idle_us = gpu_idle_us(recording)
+    if latest is None or idle_us <= 0 or latest.launch_idle_us < 0.5 * idle_us:
+        return None
+    return latest
 
 
 def judge_busy(recording: Recording, by_limiter: Iterable[tuple[Limiter, float]]) -> Verdict:
