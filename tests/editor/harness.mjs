@@ -201,44 +201,42 @@ export class Editor {
 
   async open(file) {
     await this.page.locator(".explorer-folders-view .monaco-list-row", { hasText: file }).first().waitFor();
-    await this.pressUntil("Control+p", this.quickInput());
-    await this.quickInput().fill(file);
-    await this.page.locator(".quick-input-widget .monaco-list-row", { hasText: file }).first().waitFor();
-    await this.page.keyboard.press("Enter");
+    await this.pick("Control+p", file, file);
     await this.page.locator(`.tab[data-resource-name="${file}"].active`).waitFor();
   }
 
   /** Runs a command by its name in the palette. */
   async command(title) {
-    await this.pressUntil("F1", this.quickInput()); // F1 also works while a panel has the focus
-    await this.quickInput().fill(`>${title}`);
-    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().waitFor();
-    await this.page.keyboard.press("Enter");
-    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+    await this.pick("F1", `>${title}`, title); // F1 also works while a panel has the focus
+  }
+
+  /** Puts the cursor on a line, counted from 1, and the focus into the editor. */
+  async goToLine(line, column = 1) {
+    await this.page.keyboard.press("Control+1"); // never click the text: lenses and hints lie over it
+    await this.pick("Control+g", `:${line}:${column}`, `${line}`);
+    await this.status(`Ln ${line}, Col ${column}`).waitFor();
+  }
+
+  /** Opens a picker with a key, types, and takes the row that then shows. */
+  async pick(key, typed, row) {
+    await this.pressUntil(key, this.quickInput());
+    await this.quickInput().fill(typed);
+    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: row }).first().waitFor();
+    await this.pressUntil("Enter", this.page.locator(".quick-input-widget"), "hidden");
   }
 
   /** A key that is pressed while the editor is busy is lost now and then: press until the effect shows. */
-  async pressUntil(key, effect) {
+  async pressUntil(key, effect, state = "visible") {
     for (let attempt = 0; attempt < 8; attempt++) {
       await this.page.keyboard.press(key);
       try {
-        await effect.first().waitFor({ timeout: 4000 });
+        await effect.first().waitFor({ state, timeout: 4000 });
         return;
       } catch {
         // Again.
       }
     }
     throw new Error(`no effect: ${key}`);
-  }
-
-  /** Puts the cursor on a line, counted from 1, and the focus into the editor. */
-  async goToLine(line, column = 1) {
-    await this.page.keyboard.press("Control+1"); // never click the text: lenses and hints lie over it
-    await this.pressUntil("Control+g", this.quickInput());
-    await this.quickInput().fill(`:${line}:${column}`);
-    await this.page.keyboard.press("Enter");
-    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
-    await this.page.locator(".statusbar-item", { hasText: `Ln ${line}, Col ${column}` }).waitFor();
   }
 
   /** The hover card at the cursor, once it shows a text. */
