@@ -2,6 +2,7 @@
 
 import * as os from "node:os";
 import { type Uri, workspace } from "vscode";
+import { fillIn } from "./placeholders";
 
 export interface Settings {
   /** The interpreter to run the server on; undefined: find one. */
@@ -30,16 +31,4 @@ export function settingsFor(resource: Uri | undefined): Settings {
     profileLauncher: list("profile.launcher"),
     envFile: folder || !envFile.includes("${workspaceFolder}") ? fill(envFile) : undefined,
   };
-}
-
-export function fillIn(
-  text: string,
-  workspaceFolder: string | undefined,
-  variables: Readonly<Record<string, string | undefined>>,
-  home: string,
-): string {
-  return text
-    .replace(/^~(?=$|[/\\])/, () => home)
-    .replace(/\$\{workspaceFolder\}/g, () => workspaceFolder ?? "")
-    .replace(/\$\{env:(\w+)\}/g, (_, name: string) => variables[name] ?? "");
 }

@@ -9,6 +9,7 @@ import {
   window,
   workspace,
 } from "vscode";
+import { shorten } from "./summary";
 
 export class Status implements Disposable {
   readonly #item = window.createStatusBarItem("rooflint.status", StatusBarAlignment.Right, 100);
@@ -105,11 +106,6 @@ export class Status implements Disposable {
             };
     }
   }
-}
-
-/** The first two parts of "step 10.5 ms · GPU busy 61 % · ...": what the bar has room for. */
-export function shorten(summary: string): string {
-  return summary.split(" · ").slice(0, 2).join(" · ");
 }
 
 function folderOf(file: Uri): string {

@@ -46,7 +46,7 @@ await scenario("first_profile", { prepare, settings: { "python.defaultInterprete
   await editor.notification("train.py is being profiled: wait").waitFor();
   claim("a second run is refused with a sentence");
 
-  await editor.notification(/step [\d.]+ m?s/).waitFor({ timeout: 150_000 });
+  await editor.notification(/step [\d.]+ m?s/).waitFor({ timeout: 240_000 });
   await editor.shot("4-profiled");
   claim("the run ends with its result in a sentence");
   await editor.status(/step [\d.]+ m?s/).waitFor();

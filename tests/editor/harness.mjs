@@ -182,7 +182,7 @@ export class Editor {
       }
     });
     await this.page.exposeFunction("codeAutomationExit", (code) => end(code === 0));
-    const timer = setTimeout(() => end(false), 40_000);
+    const timer = setTimeout(() => end(false), 150_000);
     return { ended: ended.finally(() => clearTimeout(timer)) };
   }
 
@@ -219,9 +219,21 @@ export class Editor {
 
   /** Opens a picker with a key, types, and takes the row that then shows. */
   async pick(key, typed, row) {
-    await this.pressUntil(key, this.quickInput());
-    await this.quickInput().fill(typed);
-    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: row }).first().waitFor();
+    const found = this.page.locator(".quick-input-list .monaco-list-row", { hasText: row }).first();
+    for (let attempt = 0; ; attempt++) {
+      await this.pressUntil(key, this.quickInput());
+      await this.quickInput().fill(typed);
+      try {
+        await found.waitFor({ timeout: 8000 });
+        break;
+      } catch (error) {
+        if (attempt === 7) {
+          throw error;
+        }
+        // A picker lists what was there when it opened; what has been loaded since is in the next one.
+        await this.pressUntil("Escape", this.page.locator(".quick-input-widget"), "hidden");
+      }
+    }
     await this.pressUntil("Enter", this.page.locator(".quick-input-widget"), "hidden");
   }
 

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { fillIn } from "../src/placeholders";
+import { shorten } from "../src/summary";
+
+describe("the status bar", () => {
+  it("has room for the step and how busy the GPU was", () => {
+    assert.equal(
+      shorten(
+        "step 10.5 ms (12.1 ms while recorded) · GPU busy 6.4 ms (61 %) · the GPU waits for launches: overhead-bound",
+      ),
+      "step 10.5 ms · GPU 61 %",
+    );
+  });
+  it("shows the step alone where no GPU was", () => {
+    assert.equal(shorten("step 1,317 ms · 74 % of the operators' time is compute-bound"), "step 1,317 ms");
+  });
+  it("shows the first part of what it does not know", () => {
+    assert.equal(shorten("nothing ran on the GPU · look at line 3"), "nothing ran on the GPU");
+  });
+});
+
+describe("a setting", () => {
+  const fill = (text: string, folder?: string) => fillIn(text, folder, { VENVS: "/data/venvs" }, "/home/me");
+  it("may name the workspace folder, a variable and the home folder", () => {
+    assert.equal(fill("${workspaceFolder}/.venv/bin/python", "/work/$&"), "/work/$&/.venv/bin/python");
+    assert.equal(fill("${env:VENVS}/torch${env:UNSET}/bin/python"), "/data/venvs/torch/bin/python");
+    assert.equal(fill("~/torch/bin/python"), "/home/me/torch/bin/python");
+    assert.equal(fill("~\\torch\\python.exe"), "/home/me\\torch\\python.exe");
+  });
+  it("keeps what only looks like one", () => {
+    assert.equal(fill("/opt/~me/${config:python}"), "/opt/~me/${config:python}");
+  });
+});
