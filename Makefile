@@ -23,7 +23,7 @@ lint:
 
 node_modules/.ready: package-lock.json
 	@command -v npm > /dev/null || { echo 'rooflint: npm was not found: install Node.js 20 or newer and run make again.' >&2; exit 1; }
-	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20)' || { echo 'rooflint: Node.js 20 or newer is needed: install it and run make again.' >&2; exit 1; }
+	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' || { echo 'rooflint: Node.js 20 or newer is needed: install it and run make again.' >&2; exit 1; }
 	npm ci
 	@touch $@
 

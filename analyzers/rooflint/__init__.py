@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rooflint.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
     from rooflint.model import Finding, Fix, LineReport, Recording, Report, Severity
     from rooflint.runs.request import ProfileRequest, Progress
     from rooflint.source import SourceFile
-
-__version__ = "0.1.0"
 
 
 def open_source(path: str, text: str, previous: SourceFile | None = None) -> SourceFile:

@@ -7,12 +7,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import rooflint
+from rooflint.version import __version__
 
 if TYPE_CHECKING:
     from rooflint.runs.request import ProfileRequest
 
-LAUNCHER = Path(rooflint.__file__).parent.parent / "rooflint_recorder" / "launch.py"
+LAUNCHER = Path(__file__).parents[2] / "rooflint_recorder" / "launch.py"
 
 
 def recorder_command(request: ProfileRequest, settings: Path) -> list[str]:
@@ -28,7 +28,7 @@ def write_settings(folder: Path, request: ProfileRequest, mode: str, **more: Any
         "mode": mode,
         "folder": str(folder),
         "root": str(Path(request.root).absolute()),
-        "rooflint": rooflint.__version__,
+        "rooflint": __version__,
         **more,
     }
     path.write_text(json.dumps(settings), encoding="utf-8")
