@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,14 @@ def test_a_finding_with_a_relative_path_meets_the_cost_with_the_absolute_one(
     )
     assert len(report.lines) == 1
     assert len(report.lines[0].findings) == 2
+
+
+def test_a_finding_of_several_lines_meets_the_one_that_waited():
+    finding = finding_at(63)
+    several = replace(finding, span=replace(finding.span, end_line=66))
+    report = make_report(recording_of(wait(100), LineCost(PATH, 63, forward_us=5)), [several])
+    assert line_of(report, 65).findings == (several,)
+    assert line_of(report, 63).findings == ()
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def make_report(recording: Recording, findings: Iterable[Finding] = ()) -> Repor
     kernels = _by_line(recording.kernels)
     found: dict[tuple[str, int], list[Finding]] = {}
     for finding in findings:
-        found.setdefault((_place(finding.span.path), finding.span.line), []).append(finding)
+        found.setdefault(_line_of(finding, costs), []).append(finding)
     lines = [
         _line_report(key, costs.get(key), tuple(kernels.get(key, ())), found.get(key), recording)
         for key in {**costs, **kernels, **found}
@@ -169,6 +169,16 @@ def _cost_of(path: str, line: int, kernels: tuple[KernelCost, ...]) -> LineCost:
         backward_us=sum(kernel.gpu_us for kernel in kernels if kernel.backward),
         launch_count=sum(kernel.launch_count for kernel in kernels),
     )
+
+
+def _line_of(finding: Finding, costs: Mapping[tuple[str, int], LineCost]) -> tuple[str, int]:
+    """The line that a finding meets: of its lines the first that waited, else the first."""
+    path, span = _place(finding.span.path), finding.span
+    for number in range(span.line, span.end_line + 1):
+        cost = costs.get((path, number))
+        if cost and cost.wait_count:
+            return path, number
+    return path, span.line
 
 
 def _by_line(kernels: Iterable[KernelCost]) -> Mapping[tuple[str, int], list[KernelCost]]:

@@ -50,7 +50,10 @@ def _show_small_grid(kernel: KernelCost, recording: Recording) -> str | None:
     waves = kernel.counters.waves if kernel.counters else None
     sm_count = find_sm_count(recording.device)
     block_count = prod(kernel.grid) if kernel.grid else None
-    on = f": {count_of(block_count, 'block')} on {sm_count} SMs" if block_count and sm_count else ""
+    on = ""
+    if block_count and sm_count:
+        units = "CUs" if recording.device.kind == "rocm" else "SMs"
+        on = f": {count_of(block_count, 'block')} on {sm_count} {units}"
     if waves is not None:
         return f"the grid fills {show_number(waves)} of a wave{on}" if waves < 1 else None
     # Without counters how many blocks fit on a multiprocessor is not known, and a grid of about
