@@ -218,16 +218,16 @@ class _PlainArgs:
 
     def __init__(self, args: dict[str, Any]) -> None:
         get = args.get
-        self.correlation: Label = get("correlation")
-        self.external_id: Label = get("External id")
-        self.external_id_old: Label = get("external id")
-        self.sequence: Label = get("Sequence number")
-        self.forward_thread: Label = get("Fwd thread id")
-        self.device: Label = get("device")
-        self.stream: Label = get("stream")
-        self.byte_count: Label = get("bytes")
-        self.grid: list[float] | None = get("grid")
-        self.block: list[float] | None = get("block")
+        self.correlation = _label(get("correlation"))
+        self.external_id = _label(get("External id"))
+        self.external_id_old = _label(get("external id"))
+        self.sequence = _label(get("Sequence number"))
+        self.forward_thread = _label(get("Fwd thread id"))
+        self.device = _label(get("device"))
+        self.stream = _label(get("stream"))
+        self.byte_count = _label(get("bytes"))
+        self.grid = _numbers(get("grid"))
+        self.block = _numbers(get("block"))
         self.dims: object = get("Input Dims")
         self.dims_old: object = get("Input dims")
         self.types: object = get("Input type")
@@ -244,15 +244,31 @@ class _PlainEvent:
         self.ph = str(get("ph", ""))
         self.cat = str(get("cat", ""))
         self.name = str(get("name", ""))
-        self.pid: Label = get("pid")
-        self.tid: Label = get("tid")
-        self.ts: Number = get("ts")
-        self.dur: Number = get("dur")
-        self.id: Label = get("id")
+        self.pid = _label(get("pid"))
+        self.tid = _label(get("tid"))
+        self.ts = _number(get("ts"))
+        self.dur = _number(get("dur"))
+        self.id = _label(get("id"))
         args = get("args")
         self.args: Args | None = (
             _PlainArgs(cast(dict[str, Any], args)) if isinstance(args, dict) else None
         )
+
+
+def _label(value: object) -> Label:
+    return value if isinstance(value, (int, float, str)) else None
+
+
+def _number(value: object) -> Number:
+    return value if isinstance(value, (int, float, Decimal, str)) else None
+
+
+def _numbers(value: object) -> list[float] | None:
+    if not isinstance(value, list):
+        return None
+    values = cast(list[object], value)
+    numbers = [float(item) for item in values if isinstance(item, (int, float, Decimal))]
+    return numbers if len(numbers) == len(values) else None
 
 
 def _msgspec_decoder(exact: bool) -> Any:

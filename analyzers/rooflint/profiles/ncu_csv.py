@@ -27,7 +27,7 @@ def parse_csv(data: bytes, path: str) -> list[Launch]:
     if not header:
         raise ProfileError(_no_table(text, path))
     rows = [dict(zip(header, row, strict=True)) for row in cells]
-    if "Metric Name" in header:
+    if {"Metric Name", "Metric Unit", "Metric Value"} <= set(header):
         number = _reader(row["Metric Value"] for row in rows)
         launches = list(_details(rows, number))
     else:
@@ -77,9 +77,10 @@ def _table(text: str) -> tuple[list[str], list[list[str]]]:
 
 
 def _split(line: str, separator: str) -> list[str]:
-    for cells in csv.reader([line], delimiter=separator):
-        return cells
-    return []
+    try:
+        return [cell for cells in csv.reader([line], delimiter=separator) for cell in cells]
+    except csv.Error:
+        return []
 
 
 def _no_table(text: str, path: str) -> str:

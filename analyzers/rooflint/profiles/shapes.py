@@ -12,6 +12,7 @@ import ast
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from math import prod
 from typing import Any, cast
 
@@ -456,7 +457,7 @@ def _key(value: object) -> str | bytes:
     """The JSON text of an argument, whichever decoder made it; empty if it was not recorded."""
     if value is None:
         return b""
-    if isinstance(value, (list, str)):
-        return json.dumps(value)
-    text = bytes(cast(bytes, value))
+    if isinstance(value, (list, dict, str, int, float, Decimal)):
+        return json.dumps(value, default=float)
+    text = bytes(cast(bytes, value))  # msgspec's Raw
     return b"" if text == b"null" else text

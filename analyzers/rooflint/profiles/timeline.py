@@ -193,6 +193,8 @@ class _Reader:
                 continue
             start = to_ns(event.ts)
             end = start + max(0, to_ns(event.dur))
+            if not -_FAR < start <= end < _FAR:
+                continue
             count += 1
             if start < first:
                 first = start
@@ -305,6 +307,7 @@ class _Reader:
         return name
 
 
+_FAR = 1 << 62  # ns: 146 years either way
 _INTEL_CALL = re.compile(r"(?:ur|ze)[A-Z]")  # Unified Runtime, Level Zero
 # torch 1.8 calls them operators.
 _ANNOTATIONS = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)#")
