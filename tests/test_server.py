@@ -50,11 +50,14 @@ print("done")
 """
 
 ENDLESS_RUN = """\
+import itertools
 import torch
 
 a = torch.ones(64, 64)
-while True:
+for step in itertools.count():
     b = a @ a
+    if step == 20:
+        print("20 steps", flush=True)
 """
 
 PUSHING = client_capabilities("visual-studio-code")
@@ -275,18 +278,33 @@ async def test_a_reopened_project_shows_its_last_profile(client: LanguageClient,
         await tomorrow.stop()
 
 
-async def test_a_second_profile_is_refused_and_a_cancel_keeps_the_first(
-    client: LanguageClient, tmp_path: Path
+@pytest.mark.parametrize("way", ["the progress bar", "the request"])
+async def test_a_second_profile_is_refused_and_a_cancel_keeps_what_the_first_recorded(
+    client: LanguageClient, tmp_path: Path, way: str
 ):
-    (tmp_path / "endless.py").write_text(ENDLESS_RUN)
-    uri = (tmp_path / "endless.py").as_uri()
-    running = asyncio.ensure_future(execute(client, "rooflint.server.profile", uri))
-    token = await progress_begun(client)
+    file = tmp_path / "endless.py"
+    file.write_text(ENDLESS_RUN)
+    heard = listen(client)
+    client.progress_reports["the token"] = []
+    running = asyncio.ensure_future(
+        client.protocol.send_request_async(
+            lsp.WORKSPACE_EXECUTE_COMMAND,
+            lsp.ExecuteCommandParams(
+                "rooflint.server.profile", [file.as_uri()], work_done_token="the token"
+            ),
+            msg_id="the request",
+        )
+    )
+    await client.wait_for_notification(lsp.PROGRESS)
     with pytest.raises(JsonRpcException, match=r"endless\.py is being profiled: wait"):
-        await execute(client, "rooflint.server.profile", uri)
-    await asyncio.sleep(8)
-    client.window_work_done_progress_cancel(lsp.WorkDoneProgressCancelParams(token))
-    answer = await asyncio.wait_for(running, 60)
+        await execute(client, "rooflint.server.profile", file.as_uri())
+    while "20 steps" not in "".join(heard):
+        await client.wait_for_notification("rooflint/output")
+    if way == "the request":
+        client.cancel_request(lsp.CancelParams("the request"))
+    else:
+        client.window_work_done_progress_cancel(lsp.WorkDoneProgressCancelParams("the token"))
+    answer = await asyncio.wait_for(running, 100)
     assert answer["cancelled"]
     assert Path(answer["recording"]).is_dir()
 
@@ -520,14 +538,9 @@ def offset(text: str, position: lsp.Position) -> int:
 
 
 async def execute(client: LanguageClient, command: str, *arguments: Any) -> Any:
-    answer = await client.workspace_execute_command_async(
+    return await client.workspace_execute_command_async(
         lsp.ExecuteCommandParams(command, list(arguments))
     )
-    return answer if isinstance(answer, dict) or answer is None else vars_of(answer)
-
-
-def vars_of(value: Any) -> dict[str, Any]:
-    return value._asdict() if hasattr(value, "_asdict") else vars(value)
 
 
 def listen(client: LanguageClient) -> list[str]:
@@ -539,9 +552,3 @@ def listen(client: LanguageClient) -> list[str]:
         heard.append(params.text)
 
     return heard
-
-
-async def progress_begun(client: LanguageClient) -> lsp.ProgressToken:
-    while True:
-        params = await client.wait_for_notification(lsp.PROGRESS)
-        return params.token
