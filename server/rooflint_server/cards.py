@@ -72,7 +72,7 @@ def _verdict(report: LineReport, recording: Recording | None) -> Iterator[Line]:
     else:
         yield "free here" if verdict.free else verdict.limiter, " · ".join(shares)
     if verdict:
-        yield "", verdict.reason
+        yield "", verdict.reason.removeprefix("free here, ")
         if verdict.advice:
             yield "", f"→ {verdict.advice}"
 
@@ -141,7 +141,8 @@ def _work(cost: LineCost, kernels: tuple[KernelCost, ...], recording: Recording)
     if cost.dram_bytes is None and on_gpu(recording):
         yield Row("DRAM traffic", None, _no_counters(recording))
     elif cost.dram_bytes is not None:
-        shown = show_bytes(cost.dram_bytes / steps) + expected
+        counted = cost.dram_provenance == "ncu"  # An estimate is what is expected.
+        shown = show_bytes(cost.dram_bytes / steps) + (expected if counted else "")
         yield Row("DRAM traffic", shown, cost.dram_provenance or "estimated")
     peak = recording.peaks.flop_per_s.get(cost.precision or "") if recording.peaks else None
     if cost.flop is not None and cost.dram_bytes:

@@ -1,8 +1,9 @@
 """What a line cost → how loud its diagnostic is, and what it says.
 
 - A finding about waiting or copying takes the measured severity, and its cost behind its message.
-- Another line is an information if the GPU idles for `IDLE_RATIO` of the window because of it,
-  a hint if it holds `WORK_RATIO` of the device's time; cheaper lines are not mentioned.
+- Another line is an information if the GPU idles for `IDLE_RATIO` of the window because of it
+  (it waits, or launches late), a hint if it holds `WORK_RATIO` of the device's work; cheaper lines
+  are not mentioned.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import rooflint
 from rooflint.model import Finding, LineReport, Recording, Report, Severity
 
-IDLE_RATIO = 0.01
+IDLE_RATIO = 0.05
 WORK_RATIO = 0.05
 
 

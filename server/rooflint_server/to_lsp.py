@@ -89,7 +89,7 @@ def to_diagnostics(
 ) -> list[lsp.Diagnostic]:
     """One for each finding, with its measured cost, and one for each other line that costs much."""
     diagnostics: list[lsp.Diagnostic] = []
-    for line in lines:
+    for line in sorted(lines, key=lambda line: line.line):
         for finding in line.findings:
             severity, message = finding_as_measured(finding, line, report)
             diagnostics.append(
