@@ -6,7 +6,14 @@ from rooflint.model import KernelCost, Recording, Verdict
 from rooflint.units import show_share
 from rooflint.verdicts.compute_bound import TF32_ADVICE, tensor_core_gain_us
 from rooflint.verdicts.rates import BUSY_RATIO, DONE_RATIO, Rates, show_bandwidth, show_compute
-from rooflint.verdicts.roofline import Work, is_fp32_product, kernel_work, peak_of, show_pipe
+from rooflint.verdicts.roofline import (
+    BEYOND,
+    Work,
+    is_fp32_product,
+    kernel_work,
+    peak_of,
+    show_pipe,
+)
 from rooflint.verdicts.symptoms import (
     COALESCE_ADVICE,
     PAD_ADVICE,
@@ -14,9 +21,6 @@ from rooflint.verdicts.symptoms import (
     is_uncoalesced,
     waste,
 )
-
-IN_CACHE_RATIO = 1.05
-"""More than DRAM can deliver: what the shapes say did not come from there."""
 
 
 def judge(kernel: KernelCost, recording: Recording) -> Verdict | None:
@@ -84,7 +88,7 @@ def _advise_cache(kernel: KernelCost, rates: Rates, fp32: bool) -> str:
 
 def _estimate(work: Work | None) -> Verdict | None:
     ratio = work.memory_ratio if work else None
-    if work is None or ratio is None or ratio < BUSY_RATIO or ratio > IN_CACHE_RATIO:
+    if work is None or ratio is None or ratio < BUSY_RATIO or ratio > BEYOND:
         return None
     done = ratio >= DONE_RATIO
     text = show_bandwidth(work) or ""

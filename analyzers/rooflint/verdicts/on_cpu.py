@@ -19,8 +19,8 @@ def judge_line(cost: LineCost, recording: Recording) -> Verdict | None:
     if cost.device_us <= 0:
         return None
     work = line_work(cost, recording)
-    ratio = work.roof_ratio if work else None
-    if work is None or ratio is None:
+    ratio = max(work.compute_ratio or 0.0, work.memory_ratio or 0.0) if work else 0.0
+    if work is None or not ratio:
         return Verdict("unknown", "FLOPs and bytes of its operators are not known")
     if ratio < NEAR_RATIO:
         return Verdict(

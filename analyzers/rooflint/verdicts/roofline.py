@@ -13,6 +13,9 @@ from dataclasses import dataclass, replace
 from rooflint.model import KernelCost, LineCost, Peaks, Provenance, Recording
 from rooflint.verdicts.gpus import find_peaks
 
+BEYOND = 1.05
+"""More than any rate can be of its peak, measuring errors and clocks included."""
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -47,9 +50,13 @@ class Work:
 
     @property
     def roof_ratio(self) -> float | None:
-        """Achieved rate as a share of the roof at this intensity."""
+        """Achieved rate as a share of the roof at this intensity.
+
+        A share far above 1 is none: those bytes came from a cache, those FLOPs from another pipe.
+        """
         ratios = (self.compute_ratio, self.memory_ratio)
-        return max((ratio for ratio in ratios if ratio is not None), default=None)
+        known = [min(1.0, ratio) for ratio in ratios if ratio is not None and ratio < BEYOND]
+        return max(known, default=None)
 
     @property
     def main_pipe(self) -> str | None:
@@ -84,7 +91,7 @@ def kernel_work(kernel: KernelCost, recording: Recording) -> Work | None:
         if is_product(kernel):
             pipe = _product_pipe(kernel.precision, kernel.name)
         peak = peak_of(pipe, peaks)
-        if pipe == "fp32" and peak and _per_s(kernel.flop, kernel.gpu_us) > 1.05 * peak:
+        if pipe == "fp32" and peak and _per_s(kernel.flop, kernel.gpu_us) > BEYOND * peak:
             pipe = "tensor tf32"  # Faster than FP32 can be: TF32 was allowed.
         flop = {pipe: kernel.flop / launches}
     byte_count = None if kernel.minimal_bytes is None else kernel.minimal_bytes / launches

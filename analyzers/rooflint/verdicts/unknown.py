@@ -12,13 +12,12 @@ from rooflint.verdicts.symptoms import PAD_ADVICE, is_unaligned, waste
 def judge(kernel: KernelCost, recording: Recording) -> Verdict:
     reason, advice = _why(kernel, recording)
     work = kernel_work(kernel, recording)
-    ratio = work.roof_ratio if work else None
     return Verdict(
         "unknown",
         reason,
         advice,
         provenance=work.provenance if work else "measured",
-        roof_ratio=ratio if ratio is not None and ratio <= 1 else None,
+        roof_ratio=work.roof_ratio if work else None,
     )
 
 
