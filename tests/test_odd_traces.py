@@ -204,6 +204,11 @@ def test_both_decoders_read_a_real_trace_alike(monkeypatch: pytest.MonkeyPatch) 
         ("a.json", '{"traceEvents": [', "holds no events"),
         ("a.json", '{"traceEvents": {"a": 1}}', "no torch.profiler trace"),
         ("a.json", '{"nodes": [{"name": "x"}]}', "no torch.profiler trace"),
+        (
+            "of_another_tool.json",
+            '{"traceEvents": [{"ph": "X", "cat": "FEE", "name": "f", "ts": 1, "dur": 2}]}',
+            "holds no events of torch.profiler",
+        ),
         ("a.json.gz", b"\x1f\x8b\x08", "cut off or damaged"),
         ("a.json.xz", b"\xfd7zXZ\x00\x00", "cut off or damaged"),
         ("a.zip", b"PK\x03\x04", "unpack it"),

@@ -62,6 +62,13 @@ def test_all_gpu_time_of_a_marked_run_is_on_lines(line_trace: Recording) -> None
     assert on_lines_us == pytest.approx(76_247.267, abs=0.001)
 
 
+def test_a_step_that_makes_the_mean_misleading_is_told(line_trace: Recording) -> None:
+    """The first `print` of a tensor loads its kernels, after the first optimizer step."""
+    lengths_us = [step.end_us - step.start_us for step in line_trace.steps]
+    assert max(lengths_us) == lengths_us[1] > 5 * sorted(lengths_us)[6]
+    assert any(note.startswith("Step 2 of 12 took") for note in line_trace.notes)
+
+
 def test_lines_are_those_of_a_second_way_to_count(line_trace: Recording) -> None:
     """Forward: the shortest mark that holds the launch, by brute force; backward: as a whole."""
     expected = marks_around_launches(RECORDINGS / "line_trace.json.gz")

@@ -124,7 +124,7 @@ class Timeline:
     start_ns: int = sys.maxsize
     end_ns: int = 0
     event_count: int = 0
-    """Events with a duration, the profiler's own apart."""
+    """Events of torch.profiler's categories."""
     foreign_device_count: int = 0
     """Work of accelerators that have no kernels in the trace (MTIA)."""
     counter_range_count: int = 0
@@ -195,7 +195,6 @@ class _Reader:
             end = start + max(0, to_ns(event.dur))
             if not -_FAR < start <= end < _FAR:
                 continue
-            count += 1
             if start < first:
                 first = start
             if end > last:
@@ -204,12 +203,14 @@ class _Reader:
             if kind is None:
                 kind = host_kinds.get(category.lower())
             if kind is not None:
+                count += 1
                 self._add_host(event, kind, start, end)
                 continue
             kind = device_kinds.get(category)
             if kind is None:
                 kind = device_kinds.get(category.lower())
             if kind is not None:
+                count += 1
                 self._add_device(event, kind, start, end)
             elif category.startswith("mtia_"):
                 timeline.foreign_device_count += 1

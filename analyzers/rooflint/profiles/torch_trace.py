@@ -7,9 +7,10 @@ import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import fmean, median
 from typing import Any, cast
 
-from rooflint.model import Device, ProfileError, Recording
+from rooflint.model import Device, ProfileError, Recording, Step
 from rooflint.profiles.chrome_json import ChromeTrace
 from rooflint.profiles.costs import Costs, count_costs
 from rooflint.profiles.steps import Loops
@@ -135,6 +136,7 @@ def _notes(timeline: Timeline, costs: Costs) -> tuple[str, ...]:
         notes.append(f"{timeline.broken_count} damaged events of the trace were left out.")
     if costs.step_note:
         notes.append(costs.step_note)
+    notes += _uneven(costs.steps)
     if costs.outside_us >= 1:
         notes.append(
             f"{costs.outside_us / 1000:.3g} ms of GPU work were launched outside of the steps: "
@@ -153,6 +155,20 @@ def _notes(timeline: Timeline, costs: Costs) -> tuple[str, ...]:
             "run `rooflint profile` for exact lines."
         )
     return tuple(notes)
+
+
+def _uneven(steps: tuple[Step, ...]) -> list[str]:
+    """Compilation, lazy loading and logging make single steps long, and the mean with them."""
+    if len(steps) < 3:
+        return []
+    lengths_us = [step.end_us - step.start_us for step in steps]
+    usual_us, longest_us = median(lengths_us), max(lengths_us)
+    if fmean(lengths_us) <= 1.5 * usual_us:
+        return []
+    return [
+        f"Step {lengths_us.index(longest_us) + 1} of {len(steps)} took {longest_us / 1000:.3g} ms "
+        f"and the median step {usual_us / 1000:.3g} ms: the mean is not what a step usually takes."
+    ]
 
 
 def _without_kernels(timeline: Timeline) -> list[str]:
