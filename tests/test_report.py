@@ -178,6 +178,14 @@ def test_a_single_line_that_keeps_the_gpu_waiting_is_named():
     assert launches.title.startswith("launches") and launches.saves_us == pytest.approx(1_000)
 
 
+def test_fp32_products_without_a_line_are_a_gain_too():
+    product = replace(fp32_product(34, 6_400, 0.25e12), path=None, line=None)
+    report = report_of(kernels=(product,), step_us=6_500, busy_us=6_400)
+    (gain,) = report.gains
+    assert gain.title.startswith("FP32 products: ") and gain.line is None
+    assert gain.saves_us == pytest.approx(6_400 - 0.25e12 / 494e12 * 1e6)
+
+
 def test_gains_never_add_up_to_more_than_the_window():
     lines = (
         wait(9_000, line=1),

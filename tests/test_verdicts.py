@@ -324,6 +324,14 @@ def test_a_wait_behind_which_the_gpu_has_work_is_free():
     assert verdict.free and "the GPU is busy while the CPU waits" in verdict.reason
 
 
+def test_a_recording_without_length_has_no_verdicts_of_nothing():
+    cost = LineCost(PATH, 65, host_wait_us=0.5, wait_count=1)
+    recording = recording_of(cost, steps=0, step_us=0.0, busy_us=0.0)
+    verdict = line_verdict(cost, recording)
+    assert verdict.free and verdict.saves_us is None
+    assert judge_line(LineCost(PATH, 66), (), recording) is None
+
+
 def test_a_line_for_whose_launches_the_gpu_waits_longer_than_it_works_is_overhead_bound():
     kernel = KernelCost("elementwise_kernel", PATH, 60, False, launch_count=48, gpu_us=288)
     cost = LineCost(PATH, 60, forward_us=288, launch_count=48, launch_idle_us=900)

@@ -355,14 +355,17 @@ def _row(place: str, *cells: str) -> str:
     return f"{row}  {verdict}".rstrip()
 
 
-def _wrap(text: str, indent: int) -> list[str]:
-    return textwrap.wrap(
-        clip(text, 4 * WIDTH),
+def _wrap(text: str, indent: int) -> Iterator[str]:
+    """Lines of the table's width; a number and its unit stay together."""
+    tied = re.sub(r"(?<=\d) (?=\S)", "\u00a0", clip(text, 4 * WIDTH))
+    for line in textwrap.wrap(
+        tied,
         WIDTH,
         subsequent_indent=" " * indent,
         break_on_hyphens=False,
         break_long_words=False,
-    )
+    ):
+        yield line.replace("\u00a0", " ")
 
 
 def _short(verdict: Verdict, cells: int) -> str:

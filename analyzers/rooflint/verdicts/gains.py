@@ -116,22 +116,21 @@ def _unfused_attention(attention: Attention) -> Gain:
 
 
 def _fp32_products(recording: Recording, lines: Sequence[LineReport]) -> Iterator[Gain]:
-    by_line = [
-        (line, saves_us)
-        for line in lines
-        if (saves_us := sum(_tensor_core_gain_us(kernel, recording) for kernel in line.kernels)) > 0
-    ]
-    if not by_line:
-        return
-    by_line.sort(key=lambda pair: -pair[1])
-    most, _ = by_line[0]
+    by_line = [(line, _tensor_cores_gain_us(line.kernels, recording)) for line in lines]
+    by_line = sorted((pair for pair in by_line if pair[1] > 0), key=lambda pair: -pair[1])
+    unknown = [kernel for kernel in recording.kernels if kernel.line is None]
+    on = f" on {_show_lines([line for line, _ in by_line])}" if by_line else ""
     yield Gain(
-        f"FP32 products on {_show_lines([line for line, _ in by_line])}: "
-        'torch.set_float32_matmul_precision("high"), or torch.autocast(dtype=torch.bfloat16)',
-        sum(saves_us for _, saves_us in by_line),
-        most.path,
-        most.line,
+        f'FP32 products{on}: torch.set_float32_matmul_precision("high"), or '
+        "torch.autocast(dtype=torch.bfloat16)",
+        sum(us for _, us in by_line) + _tensor_cores_gain_us(unknown, recording),
+        by_line[0][0].path if by_line else None,
+        by_line[0][0].line if by_line else None,
     )
+
+
+def _tensor_cores_gain_us(kernels: Iterable[KernelCost], recording: Recording) -> float:
+    return sum(_tensor_core_gain_us(kernel, recording) for kernel in kernels)
 
 
 def _tensor_core_gain_us(kernel: KernelCost, recording: Recording) -> float:

@@ -48,7 +48,8 @@ def judge_line(
     cost: LineCost, kernels: Sequence[KernelCost], recording: Recording
 ) -> Verdict | None:
     """A line for whose launches the GPU waits longer than it then works."""
-    if cost.launch_idle_us < max(IDLE_RATIO * recording.window_us, cost.device_us):
+    worth_us = max(IDLE_RATIO * recording.window_us, cost.device_us)
+    if cost.launch_idle_us <= 0 or cost.launch_idle_us < worth_us:
         return None
     idle = show_us(cost.launch_idle_us / recording.step_count) + a_step(recording)
     reason = f"the GPU waits {idle} for this line's launches"

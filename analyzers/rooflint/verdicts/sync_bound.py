@@ -11,7 +11,8 @@ IDLE_RATIO = 0.01
 
 
 def judge_line(cost: LineCost, recording: Recording) -> Verdict | None:
-    if cost.wait_count == 0 or cost.gpu_idle_us < IDLE_RATIO * recording.window_us:
+    worth_us = IDLE_RATIO * recording.window_us
+    if cost.wait_count == 0 or cost.gpu_idle_us <= 0 or cost.gpu_idle_us < worth_us:
         return None
     idle = show_us(cost.gpu_idle_us / recording.step_count)
     wait = show_us(cost.host_wait_us / recording.step_count)
