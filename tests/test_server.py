@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import hashlib
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -74,6 +75,17 @@ async def client(lsp_client: LanguageClient, tmp_path: Path):
 
 @pytest_lsp.fixture(config=SERVER)
 async def pulling(lsp_client: LanguageClient, tmp_path: Path):
+    can = client_capabilities("neovim@0.11")
+    assert can.workspace
+    can.workspace.diagnostics = lsp.DiagnosticWorkspaceClientCapabilities(refresh_support=True)
+    await begin(lsp_client, tmp_path, can)
+    yield
+    await lsp_client.shutdown_session()
+
+
+@pytest_lsp.fixture(config=SERVER)
+async def half_pulling(lsp_client: LanguageClient, tmp_path: Path):
+    """Neovim 0.11 as it is: it asks after edits, and cannot be told that a profile has ended."""
     await begin(lsp_client, tmp_path, client_capabilities("neovim@0.11"))
     yield
     await lsp_client.shutdown_session()
@@ -165,7 +177,18 @@ async def test_an_editor_that_pulls_is_not_pushed_to(pulling: LanguageClient, tm
     change(pulling, uri, 2, (0, 0), (0, 0), "\n")
     (found,) = await pulled(pulling, uri)
     assert found.range.start.line == ITEM_LINE + 1
+    await execute(pulling, "rooflint.server.clear")
+    assert pulling.diagnostic_refresh_count == 1
     assert pulling.diagnostics == {}
+
+
+async def test_an_editor_that_cannot_be_told_to_pull_again_is_pushed_to(
+    half_pulling: LanguageClient, tmp_path: Path
+):
+    uri = open_text(half_pulling, tmp_path / "train.py", TRAIN)
+    assert len(await published(half_pulling, uri, 1)) == 1
+    with pytest.raises(JsonRpcException, match="Method Not Found"):
+        await pulled(half_pulling, uri)
 
 
 async def test_columns_are_what_the_editor_asked_for(pulling: LanguageClient, tmp_path: Path):
@@ -402,6 +425,31 @@ def test_the_server_ends_with_its_editor():
         assert editor.process.stdin
         editor.process.stdin.close()
         editor.process.wait(10)
+
+
+@pytest.mark.parametrize("farewell", ["shutdown", "none"])
+def test_no_run_outlives_the_editor(tmp_path: Path, farewell: str):
+    file, running = tmp_path / "endless.py", tmp_path / "running"
+    file.write_text(
+        f"import os\nopen({str(running)!r}, 'w').write(str(os.getpid()))\n{ENDLESS_RUN}"
+    )
+    with RawEditor() as editor:
+        editor.send(id=1, method="initialize", params={"processId": None, "capabilities": {}})
+        editor.receive()
+        profile = {"command": "rooflint.server.profile", "arguments": [file.as_uri()]}
+        editor.send(id=2, method="workspace/executeCommand", params=profile)
+        while "20 steps" not in editor.receive().get("params", {}).get("text", ""):
+            pass
+        child = int(running.read_text())
+        os.kill(child, 0)
+        if farewell == "shutdown":
+            editor.send(id=3, method="shutdown")
+            editor.send(method="exit")
+        assert editor.process.stdin
+        editor.process.stdin.close()
+        editor.process.wait(60)
+        with pytest.raises(ProcessLookupError):
+            os.kill(child, 0)
 
 
 def test_on_a_port_of_this_machine_it_serves_the_same():

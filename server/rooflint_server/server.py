@@ -118,6 +118,9 @@ def initialize(params: lsp.InitializeParams) -> None:
     session.editor = to_lsp.to_editor(
         params.capabilities, str(getattr(encoding, "value", encoding))
     )
+    if session.editor.pulls:  # What is announced here is asked for; the rest is published.
+        options = lsp.DiagnosticOptions(False, False, identifier="rooflint")
+        handles(lsp.TEXT_DOCUMENT_DIAGNOSTIC, options)(diagnostic)
     uris = [folder.uri for folder in params.workspace_folders or ()] or [params.root_uri]
     session.folders = [path for uri in uris if uri and (path := to_lsp.to_path(uri))]
     _take_settings(params.initialization_options)
@@ -235,7 +238,6 @@ def publish_next() -> bool:
     return bool(session.outdated)
 
 
-@handles(lsp.TEXT_DOCUMENT_DIAGNOSTIC, lsp.DiagnosticOptions(False, False, identifier="rooflint"))
 async def diagnostic(params: lsp.DocumentDiagnosticParams) -> lsp.DocumentDiagnosticReport:
     document = _document(params.text_document)
     return lsp.RelatedFullDocumentDiagnosticReport(_diagnostics(document) if document else [])
@@ -257,7 +259,7 @@ def _publish(document: Document, diagnostics: list[lsp.Diagnostic]) -> None:
 
 def _show_anew() -> None:
     """What was measured has changed: have every open file's diagnostics drawn again."""
-    if session.editor.pulls and session.editor.refreshes:
+    if session.editor.pulls:
         server.workspace_diagnostic_refresh(None)
     protocol().wake()
 

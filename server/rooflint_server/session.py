@@ -19,9 +19,7 @@ class Editor:
 
     encoding: Encoding = "utf-16"
     pulls: bool = False
-    """It asks for diagnostics; otherwise they are published."""
-    refreshes: bool = False
-    """It asks anew when it is told to."""
+    """It asks for diagnostics, and again when it is told to; otherwise they are published."""
     related: bool = False
     """It shows the places that explain a diagnostic."""
     markdown: bool = False

@@ -29,19 +29,17 @@ def to_editor(
 ) -> Editor:
     """The editor's capabilities, of which it may leave out any."""
     text, workspace = can.text_document, can.workspace
-    diagnostics = workspace and workspace.diagnostics
-    pulled, published = text and text.diagnostic, text and text.publish_diagnostics
-    asked = pulled or published
+    again = workspace.diagnostics if workspace else None
+    edits = workspace.workspace_edit if workspace else None
+    ways = [text.diagnostic, text.publish_diagnostics] if text else []
     formats = text.hover.content_format if text and text.hover else None
+    name = getattr(encoding, "value", encoding)
     return Editor(
-        encoding=_ENCODINGS.get(getattr(encoding, "value", encoding), "utf-16"),
-        pulls=bool(pulled),
-        refreshes=bool(diagnostics and diagnostics.refresh_support),
-        related=bool(asked and asked.related_information),
+        encoding=_ENCODINGS.get(name, "utf-16"),
+        pulls=bool(text and text.diagnostic and again and again.refresh_support),
+        related=any(way and way.related_information for way in ways),
         markdown=bool(formats) and formats[0] == lsp.MarkupKind.Markdown,
-        versioned_edits=bool(
-            workspace and workspace.workspace_edit and workspace.workspace_edit.document_changes
-        ),
+        versioned_edits=bool(edits and edits.document_changes),
         progress=bool(can.window and can.window.work_done_progress),
         settings=bool(workspace and workspace.configuration),
     )
