@@ -23,12 +23,11 @@ from rooflint.verdicts.wording import count_of
 
 
 def judge(kernel: KernelCost, recording: Recording) -> Verdict | None:
-    """A kernel whose counters show no busy unit, or whose grid cannot fill the GPU."""
+    """A kernel whose counters show no busy unit."""
     rates = Rates.of(kernel, recording)
-    small_grid = judge_small_grid(kernel, recording)
-    if small_grid or rates is None:
-        return small_grid
-    if rates.memory_ratio is None or max(rates.sm_ratio, rates.memory_ratio) >= BUSY_RATIO:
+    if rates is None or rates.memory_ratio is None:
+        return None
+    if max(rates.sm_ratio, rates.memory_ratio) >= BUSY_RATIO:
         return None
     return _verdict(kernel, recording, [_show_rates(rates)], _advise(kernel))
 

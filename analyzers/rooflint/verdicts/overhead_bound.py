@@ -70,6 +70,6 @@ def mean_kernel_us(kernels: Sequence[KernelCost]) -> float | None:
 
 
 def show_launches(kernels: Sequence[KernelCost], recording: Recording) -> str:
-    """ "24 kernels a step"."""
+    """As in "24 kernels a step"."""
     launches = sum(kernel.launch_count for kernel in kernels) / recording.step_count
     return count_of(launches, "kernel") + a_step(recording)

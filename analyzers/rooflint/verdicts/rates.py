@@ -68,7 +68,7 @@ def _binding(levels: dict[str, float], memory_ratio: float) -> str:
 
 
 def show_compute(work: Work) -> str:
-    """ "51 % of its roof (34 of 67 TFLOP/s)"; of the pipe's peak, where memory is the roof."""
+    """The rate as in "51 % of its roof (34 of 67 TFLOP/s)": of the peak of its main pipe."""
     pipe = work.main_pipe
     peak = peak_of(pipe, work.peaks) if pipe else None
     if peak is None:
@@ -78,7 +78,7 @@ def show_compute(work: Work) -> str:
 
 
 def show_bandwidth(work: Work) -> str | None:
-    """ "85 % of bandwidth (2.84 of 3.35 TB/s)"."""
+    """The rate as in "85 % of bandwidth (2.84 of 3.35 TB/s)"; `None`: bytes are not known."""
     if work.bytes_per_s is None or work.memory_ratio is None:
         return None
     rates = show_of(work.bytes_per_s, work.peaks.dram_bytes_per_s, show_byte_rate)
@@ -86,7 +86,7 @@ def show_bandwidth(work: Work) -> str | None:
 
 
 def show_of(achieved: float, peak: float, show: Callable[[float], str]) -> str:
-    """ "34 of 67 TFLOP/s": the unit once, if it is the same."""
+    """As in "34 of 67 TFLOP/s": the unit once, if it is the same."""
     value, roof = show(achieved), show(peak)
     number, unit = value.split(" ", 1)
     return f"{number if roof.endswith(' ' + unit) else value} of {roof}"

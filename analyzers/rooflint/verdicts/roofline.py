@@ -80,22 +80,30 @@ def kernel_work(kernel: KernelCost, recording: Recording) -> Work | None:
         return None
     counters = kernel.counters
     if counters and counters.duration_us and (counters.flop_by_pipe or counters.dram_bytes):
-        return Work(counters.duration_us, counters.flop_by_pipe, counters.dram_bytes, peaks, "ncu")
+        us = counters.duration_us
+        flop_by_pipe = counters.flop_by_pipe or _model_flop(kernel, us, peaks)
+        return Work(us, flop_by_pipe, counters.dram_bytes, peaks, "ncu")
     if kernel.gpu_us <= 0 or (kernel.flop is None and kernel.minimal_bytes is None):
         return None
-    launches = max(1, kernel.launch_count)
-    duration_us = kernel.gpu_us / launches
-    flop = {}
-    if kernel.flop and kernel.precision:
-        pipe = kernel.precision
-        if is_product(kernel):
-            pipe = _product_pipe(kernel.precision, kernel.name)
-        peak = peak_of(pipe, peaks)
-        if pipe == "fp32" and peak and _per_s(kernel.flop, kernel.gpu_us) > BEYOND * peak:
-            pipe = "tensor tf32"  # Faster than FP32 can be: TF32 was allowed.
-        flop = {pipe: kernel.flop / launches}
-    byte_count = None if kernel.minimal_bytes is None else kernel.minimal_bytes / launches
-    return Work(duration_us, flop, byte_count, peaks, "estimated")
+    us = kernel.gpu_us / max(1, kernel.launch_count)
+    byte_count = kernel.minimal_bytes
+    if byte_count is not None:
+        byte_count /= max(1, kernel.launch_count)
+    return Work(us, _model_flop(kernel, us, peaks), byte_count, peaks, "estimated")
+
+
+def _model_flop(kernel: KernelCost, us: float, peaks: Peaks) -> dict[str, float]:
+    """What the shapes say that a launch computes, on the pipe that it did so in `us`."""
+    if not kernel.flop or not kernel.precision:
+        return {}
+    flop = kernel.flop / max(1, kernel.launch_count)
+    pipe = kernel.precision
+    if is_product(kernel):
+        pipe = _product_pipe(kernel.precision, kernel.name)
+    peak = peak_of(pipe, peaks)
+    if pipe == "fp32" and peak and _per_s(flop, us) > BEYOND * peak:
+        pipe = "tensor tf32"  # Faster than FP32 can be: TF32 was allowed.
+    return {pipe: flop}
 
 
 def line_work(cost: LineCost, recording: Recording) -> Work | None:
@@ -140,7 +148,7 @@ def is_product(kernel: KernelCost) -> bool:
 
 
 _PRODUCT = re.compile(
-    r"gemm|xmma|cutlass|nvjet|conv|wgrad|dgrad|_bmm|fmha|flash|Cijk_", re.IGNORECASE
+    r"gemm|xmma|cutlass|nvjet|conv(?!ert)|wgrad|dgrad|_bmm|fmha|flash|Cijk_", re.IGNORECASE
 )
 _PRODUCT_OP = re.compile(r"::_?(addmm|mm|bmm|baddbmm|linear|scaled_\w*mm|scaled_dot|.*conv)")
 

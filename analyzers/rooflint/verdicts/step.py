@@ -115,7 +115,7 @@ def launch_idle_ratio(recording: Recording) -> float:
 
 
 def show_step(recording: Recording) -> str:
-    """ "step 10.5 ms · GPU busy 6.4 ms (61 %) · 261 kernels a step, 22 µs each on average"."""
+    """As in "step 10.5 ms · GPU busy 6.4 ms (61 %) · 261 kernels a step, 22 µs each on average"."""
     steps = recording.step_count
     parts: list[str] = []
     if recording.steps or gpu_busy_ratio(recording) is not None:

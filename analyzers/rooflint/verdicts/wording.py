@@ -7,10 +7,10 @@ from rooflint.units import show_number
 
 
 def a_step(recording: Recording) -> str:
-    """ " a step" where steps are known; times and counts are divided by their number."""
+    """What to write behind a number that was divided by the number of steps, if any is known."""
     return " a step" if recording.steps else ""
 
 
 def count_of(number: float, noun: str) -> str:
-    """ "1 kernel", "261 kernels"."""
+    """As in "1 kernel" and "261 kernels"."""
     return f"{show_number(number)} {noun}{'' if number == 1 else 's'}"
