@@ -57,6 +57,21 @@ def test_a_wait_that_finds_the_gpu_idle_is_free(tmp_path: Path) -> None:
     assert lines[3].launch_idle_us == pytest.approx(55 - 28)
 
 
+def test_a_copy_that_blocks_by_itself_is_the_wait(tmp_path: Path) -> None:
+    """Into pageable memory the copy's call waits for the kernel until 100 and for the copy; the
+    next kernel starts at 115, the copy ended at 102: 93 + 1 blocked, 13 idle. The gap before the
+    copy is nobody's: it was asked for long before."""
+    trace = TraceMaker().mark(1, 0, 9).launch(2, 4, 100, 1)
+    trace.mark(2, 9, 107).op("aten::_local_scalar_dense", 9, 106)
+    trace.call("cudaMemcpyAsync", 10, 103, 2).copy(101, 102, 2, "DtoH (Device -> Pageable)")
+    trace.call("cudaStreamSynchronize", 104, 105)
+    trace.mark(3, 109, 120).launch(110, 115, 120, 3)
+    lines = lines_of(trace, tmp_path)
+    assert (lines[2].wait_count, lines[2].host_wait_us) == (1, pytest.approx(94))
+    assert lines[2].gpu_idle_us == pytest.approx(13)
+    assert lines[2].launch_idle_us == lines[3].launch_idle_us == 0
+
+
 def test_a_wait_never_costs_more_than_it_lasted(tmp_path: Path) -> None:
     """The host waits 5, from 95 to 100, then prepares data until it launches at 300: without the
     wait it would have launched 5 earlier, so 5 of the gap of 203 are the wait's."""

@@ -156,14 +156,18 @@ def find_idle(
                 found.append(own[position])
         return found
 
+    def submitted_ns(call: int) -> int:
+        """When a call had given its work to the device; one that blocks does so before."""
+        return host.start_ns[call] if call in wait_of_copy else host.end_ns[call]
+
     gaps: list[Idle] = []
     busy_until: int | None = None
     real_until: int | None = None  # the same, copies of waits left out
     for event in sorted(events, key=lambda event: (event.start_ns, event.end_ns, event.call)):
         if busy_until is not None and event.start_ns > busy_until:
             gap = event.start_ns - busy_until
-            late = event.call >= 0 and host.end_ns[event.call] > busy_until
             launch_start = host.start_ns[event.call] if event.call >= 0 else None
+            late = event.call >= 0 and submitted_ns(event.call) > busy_until
             cause = -1
             for index in blocked_at(busy_until):
                 wait = waits[index]
