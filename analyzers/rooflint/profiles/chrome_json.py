@@ -32,34 +32,55 @@ Label = int | float | str | None
 class Event(Protocol):
     """One entry of `traceEvents`. All that is not listed here is skipped while decoding."""
 
-    ph: str
-    cat: str
-    name: str
-    pid: Label
-    tid: Label
-    ts: Number
-    dur: Number
-    id: Label
-    args: Args | None
+    @property
+    def ph(self) -> str: ...
+    @property
+    def cat(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def pid(self) -> Label: ...
+    @property
+    def tid(self) -> Label: ...
+    @property
+    def ts(self) -> Number: ...
+    @property
+    def dur(self) -> Number: ...
+    @property
+    def id(self) -> Label: ...
+    @property
+    def args(self) -> Args | None: ...
 
 
 class Args(Protocol):
     """The arguments that some attribution needs; the names on the right are torch's."""
 
-    correlation: Label  # correlation
-    external_id: Label  # External id
-    external_id_old: Label  # external id (until torch 1.8)
-    sequence: Label  # Sequence number
-    forward_thread: Label  # Fwd thread id
-    device: Label  # device
-    stream: Label  # stream
-    byte_count: Label  # bytes
-    grid: list[float] | None  # grid
-    block: list[float] | None  # block
-    dims: object  # Input Dims
-    dims_old: object  # Input dims (until torch 1.8)
-    types: object  # Input type
-    values: object  # Concrete Inputs
+    @property
+    def correlation(self) -> Label: ...  # correlation
+    @property
+    def external_id(self) -> Label: ...  # External id
+    @property
+    def external_id_old(self) -> Label: ...  # external id (until torch 1.8)
+    @property
+    def sequence(self) -> Label: ...  # Sequence number
+    @property
+    def forward_thread(self) -> Label: ...  # Fwd thread id
+    @property
+    def device(self) -> Label: ...  # device
+    @property
+    def byte_count(self) -> Label: ...  # bytes
+    @property
+    def grid(self) -> list[float] | None: ...  # grid
+    @property
+    def block(self) -> list[float] | None: ...  # block
+    @property
+    def dims(self) -> object: ...  # Input Dims
+    @property
+    def dims_old(self) -> object: ...  # Input dims (until torch 1.8)
+    @property
+    def types(self) -> object: ...  # Input type
+    @property
+    def values(self) -> object: ...  # Concrete Inputs
 
 
 class ChromeTrace:
@@ -178,11 +199,7 @@ class _Decoder:
             values = self._json.decode(f"[{piece.decode()}]")
         except (ValueError, RecursionError):
             return None
-        return [
-            _PlainEvent(cast(dict[str, Any], value))
-            for value in cast(list[Any], values)
-            if isinstance(value, dict)
-        ]
+        return _plain_events(cast(list[object], values))
 
     def one_by_one(self, text: str) -> tuple[list[Event], int, int, bool]:
         """Events, how far they were read, how many were broken, and whether the array ended."""
@@ -203,35 +220,69 @@ class _Decoder:
                 broken += 1
                 end = following.end() - 1
             else:
-                if isinstance(value, dict):
-                    events.append(_PlainEvent(cast(dict[str, Any], value)))
+                events += _plain_events([value])
             position = end
 
 
 class _PlainArgs:
-    """`Args` from a dict of the standard library's decoder."""
+    """`Args` from a dict of the standard library's decoder; looked up when asked for."""
 
-    __slots__ = (
-        "block", "byte_count", "correlation", "device", "dims", "dims_old", "external_id",
-        "external_id_old", "forward_thread", "grid", "sequence", "stream", "types", "values",
-    )  # fmt: skip
+    __slots__ = ("_get",)
 
     def __init__(self, args: dict[str, Any]) -> None:
-        get = args.get
-        self.correlation = _label(get("correlation"))
-        self.external_id = _label(get("External id"))
-        self.external_id_old = _label(get("external id"))
-        self.sequence = _label(get("Sequence number"))
-        self.forward_thread = _label(get("Fwd thread id"))
-        self.device = _label(get("device"))
-        self.stream = _label(get("stream"))
-        self.byte_count = _label(get("bytes"))
-        self.grid = _numbers(get("grid"))
-        self.block = _numbers(get("block"))
-        self.dims: object = get("Input Dims")
-        self.dims_old: object = get("Input dims")
-        self.types: object = get("Input type")
-        self.values: object = get("Concrete Inputs")
+        self._get = args.get
+
+    @property
+    def correlation(self) -> Label:
+        return _label(self._get("correlation"))
+
+    @property
+    def external_id(self) -> Label:
+        return _label(self._get("External id"))
+
+    @property
+    def external_id_old(self) -> Label:
+        return _label(self._get("external id"))
+
+    @property
+    def sequence(self) -> Label:
+        return _label(self._get("Sequence number"))
+
+    @property
+    def forward_thread(self) -> Label:
+        return _label(self._get("Fwd thread id"))
+
+    @property
+    def device(self) -> Label:
+        return _label(self._get("device"))
+
+    @property
+    def byte_count(self) -> Label:
+        return _label(self._get("bytes"))
+
+    @property
+    def grid(self) -> list[float] | None:
+        return _numbers(self._get("grid"))
+
+    @property
+    def block(self) -> list[float] | None:
+        return _numbers(self._get("block"))
+
+    @property
+    def dims(self) -> object:
+        return self._get("Input Dims")
+
+    @property
+    def dims_old(self) -> object:
+        return self._get("Input dims")
+
+    @property
+    def types(self) -> object:
+        return self._get("Input type")
+
+    @property
+    def values(self) -> object:
+        return self._get("Concrete Inputs")
 
 
 class _PlainEvent:
@@ -253,6 +304,17 @@ class _PlainEvent:
         self.args: Args | None = (
             _PlainArgs(cast(dict[str, Any], args)) if isinstance(args, dict) else None
         )
+
+
+def _plain_events(values: list[object]) -> list[Event]:
+    """Without arrows between calls and kernels and other things that nothing is read from."""
+    events: list[Event] = []
+    for value in values:
+        if isinstance(value, dict):
+            event = cast(dict[str, Any], value)
+            if event.get("ph") == "X" or event.get("cat") == "fwdbwd":
+                events.append(_PlainEvent(event))
+    return events
 
 
 def _label(value: object) -> Label:
@@ -278,12 +340,16 @@ def _msgspec_decoder(exact: bool) -> Any:
     label = int | float | str | None
     number = (int | Decimal | None) if exact else (int | float | None)
     numbers = list[float] | None
-    renamed = {
+    names = {
+        "correlation": "correlation",
         "external_id": "External id",
         "external_id_old": "external id",
         "sequence": "Sequence number",
         "forward_thread": "Fwd thread id",
+        "device": "device",
         "byte_count": "bytes",
+        "grid": "grid",
+        "block": "block",
         "dims": "Input Dims",
         "dims_old": "Input dims",
         "types": "Input type",
@@ -299,9 +365,9 @@ def _msgspec_decoder(exact: bool) -> Any:
                 msgspec.Raw if name in raw else numbers if name in shaped else label,
                 msgspec.Raw(b"null") if name in raw else None,
             )
-            for name in _PlainArgs.__slots__
+            for name in names
         ],
-        rename=renamed,
+        rename=names,
         gc=False,
     )
     event = msgspec.defstruct(
