@@ -130,6 +130,18 @@ def test_a_finding_without_a_profile_explains_itself_and_says_how_to_measure():
     ]
 
 
+def test_an_editor_with_a_command_gets_a_link_to_it():
+    report = LineReport(PATH, 65, (FINDING,))
+    shown = make_card(report, None, None, markdown=True, profile_command="rooflint.profileFile")
+    assert shown is not None
+    assert "What it costs: [Profile This File](command:rooflint.profileFile)" in shown
+
+
+def test_a_finding_that_is_not_certain_says_so():
+    likely = replace(FINDING, certainty="likely")
+    assert " on every step of this loop (likely)" in card(LineReport(PATH, 65, (likely,)))
+
+
 def test_a_free_wait_says_so_before_its_finding():
     cost = LineCost(PATH, 65, host_wait_us=50.0 * STEPS, wait_count=STEPS)
     free = Verdict("sync-bound", "the GPU is idle anyway", free=True)

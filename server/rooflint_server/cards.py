@@ -32,12 +32,21 @@ class Row:
     provenance: str
 
 
+NOT_PROFILED = "What it costs: Profile This File"
+
+
 def make_card(
-    report: LineReport, recording: Recording | None, docs: str | None, *, markdown: bool
+    report: LineReport,
+    recording: Recording | None,
+    docs: str | None,
+    *,
+    markdown: bool,
+    profile_command: str | None = None,
 ) -> str | None:
     """All that is known of a line, the verdict first; `None`: nothing is.
 
-    `docs` explains the rule of the line's finding.
+    `docs` explains the rule of the line's finding. `profile_command` is one of the editor's own,
+    which a link in the card may start.
     """
     if report.cost is None and not report.findings:
         return None
@@ -46,7 +55,11 @@ def make_card(
         lead = [*_findings(report, recording), *_verdict(report, recording)]
     rows = list(_rows(report, recording)) if recording else []
     if markdown:
-        return _markdown(lead, rows, f"| | {_per(recording)} | |", docs)
+        card = _markdown(lead, rows, f"| | {_per(recording)} | |", docs)
+        if recording is None and profile_command:
+            link = f"[Profile This File](command:{profile_command})"
+            return card.replace(f"\n{NOT_PROFILED}", f"\nWhat it costs: {link}")
+        return card
     return _plain(lead, rows, docs)
 
 
@@ -80,14 +93,15 @@ def _verdict(report: LineReport, recording: Recording | None) -> Iterator[Line]:
 def _findings(report: LineReport, recording: Recording | None) -> Iterator[Line]:
     """What the rules say of the line, what explains it, and the fix."""
     for finding in report.findings:
-        yield finding.rule, finding.message
+        likely = " (likely)" if finding.certainty == "likely" else ""
+        yield finding.rule, finding.message + likely
         because = [f"{because.message} (line {because.span.line})" for because in finding.because]
         if because:
             yield "", " · ".join(because)
         if finding.fixes:
             yield "", f"→ Quick fix: {finding.fixes[0].title}"
     if report.findings and recording is None:
-        yield "", "What it costs: Profile This File"
+        yield "", NOT_PROFILED
     elif report.findings and recording and not on_gpu(recording):
         yield "", "What it costs: not known, the profiled run had no GPU"
     elif report.findings and report.cost is None:

@@ -279,7 +279,11 @@ async def hover(params: lsp.HoverParams) -> lsp.Hover | None:
     report = session.report_of(document.path)
     docs = rooflint.explain_rule(known.findings[0].rule) if known.findings else None
     card = cards.make_card(
-        known, report.recording if report else None, docs, markdown=session.editor.markdown
+        known,
+        report.recording if report else None,
+        docs,
+        markdown=session.editor.markdown,
+        profile_command=session.editor.profile_command,
     )
     return to_lsp.to_hover(document, known.line, card, session.editor) if card else None
 

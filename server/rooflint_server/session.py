@@ -23,6 +23,8 @@ class Editor:
     related: bool = False
     """It shows the places that explain a diagnostic."""
     markdown: bool = False
+    profile_command: str | None = None
+    """Its own command to profile a file, which links in hovers may start."""
     versioned_edits: bool = False
     progress: bool = False
     settings: bool = False

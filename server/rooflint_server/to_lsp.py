@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import cast
 
 from lsprotocol import types as lsp
 from pygls import uris
@@ -25,20 +26,23 @@ SEVERITIES: dict[Severity, lsp.DiagnosticSeverity] = {
 
 
 def to_editor(
-    can: lsp.ClientCapabilities, encoding: lsp.PositionEncodingKind | str | None
+    can: lsp.ClientCapabilities, encoding: lsp.PositionEncodingKind | str | None, options: object
 ) -> Editor:
-    """The editor's capabilities, of which it may leave out any."""
+    """What the editor says it can do; it may leave out anything."""
     text, workspace = can.text_document, can.workspace
     again = workspace.diagnostics if workspace else None
     edits = workspace.workspace_edit if workspace else None
     ways = [text.diagnostic, text.publish_diagnostics] if text else []
     formats = text.hover.content_format if text and text.hover else None
     name = getattr(encoding, "value", encoding)
+    own = cast("dict[str, object]", options) if isinstance(options, dict) else {}
+    profile_command = own.get("profileCommand")
     return Editor(
         encoding=_ENCODINGS.get(name, "utf-16"),
         pulls=bool(text and text.diagnostic and again and again.refresh_support),
         related=any(way and way.related_information for way in ways),
         markdown=bool(formats) and formats[0] == lsp.MarkupKind.Markdown,
+        profile_command=profile_command if isinstance(profile_command, str) else None,
         versioned_edits=bool(edits and edits.document_changes),
         progress=bool(can.window and can.window.work_done_progress),
         settings=bool(workspace and workspace.configuration),
