@@ -659,8 +659,8 @@ class Interpreter:
         if not self.classes or one not in self.classes:
             self.classes.append(one)
         inside = Frame(frame.block, frame)
-        for decorator in node.decorator_list:
-            how = self.value(decorator, frame)
+        decorations = [self.value(decorator, frame) for decorator in node.decorator_list]
+        for how in decorations:
             one.is_record = (
                 one.is_record
                 or any(isinstance(a, Ref) and a.path.endswith("dataclass") for a in how)
@@ -685,7 +685,11 @@ class Interpreter:
             for atom in value:
                 if isinstance(atom, Function) and atom.frame is inside:
                     atom.frame = frame
-        self.bind(node.name, (one,), frame)
+        value: Value = (one,)
+        for how, decorator in zip(decorations, node.decorator_list, strict=True):
+            if any(isinstance(a, (Function, Bound)) for a in how):
+                value = self.call(how, Call(decorator, frame, [value], {}))
+        self.bind(node.name, value, frame)
 
     def on_delete(self, node: ast.Delete, frame: Frame) -> None:
         for target in node.targets:
@@ -768,6 +772,14 @@ class Interpreter:
                 method = self.attribute((atom,), "__setitem__", target, frame)
                 self.call(method, Call(target, frame, [index, value], {}))
         library.store_item(self, base, index, value, target, frame)
+        flows = any(isinstance(a, Tensor) and a.grad for a in value)
+        if flows and isinstance(target.value, ast.Name) and target.value.id in frame.vars:
+            masked = any(isinstance(a, Tensor) and a.masked for a in value)
+            # What is stored brings its gradient along.
+            frame.vars[target.value.id] = tuple(
+                replace(a, grad=True, masked=a.masked or masked) if isinstance(a, Tensor) else a
+                for a in frame.vars[target.value.id]
+            )
 
     def on_name(self, node: ast.Name, frame: Frame) -> Value:
         look: Frame | None = frame.names_elsewhere.get(node.id, frame)

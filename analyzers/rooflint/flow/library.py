@@ -811,7 +811,7 @@ def _ndim_after(
         "zero_", "eq", "ne", "lt", "gt", "le", "ge", "cumprod_", "pow", "square", "isnan",
         "isfinite",
         "zeros_like", "ones_like", "rand_like", "randn_like", "clone_", "masked_fill", "roll",
-        "log_softmax", "dropout", "sign", "round", "floor", "ceil", "repeat_interleave", "flip",
+        "log_softmax", "dropout", "argsort", "sign", "round", "floor", "ceil", "repeat_interleave", "flip",
     ):  # fmt: skip
         return first.ndim
     if name in ("view", "reshape"):
@@ -905,6 +905,8 @@ def call_named(it: Interpreter, path: str, call: Call) -> Value:
             one.is_module = True
             return (one,)
         return call_unknown(it, call)
+    if path in ("accelerate.Accelerator", "accelerate.accelerator.Accelerator"):
+        return (Instance_of("accelerate.Accelerator", it, call),)
     if path.startswith(("argparse.ArgumentParser", "builtins.object")):
         return (Instance_of(path, it, call),)
     if path in ("tyro.cli", "simple_parsing.parse", "draccus.parse") and call.arguments:
@@ -2118,8 +2120,8 @@ def attribute_of(it: Interpreter, one: Instance, name: str) -> Value:
         return (state,)
     if one.path.startswith("torch.optim.") and name == "param_groups":
         return UNKNOWN
-    if one.path == "parsed arguments":
-        return UNKNOWN
+    if one.path == "accelerate.Accelerator" and not name.startswith(("p", "b", "g", "r", "c", "l")):
+        return (DeviceIs("gpu"),) if name == "device" else NUMBER
     return (Method(one, name),)
 
 
@@ -2135,7 +2137,12 @@ def elements_of(it: Interpreter, one: Instance, node: ast.expr | ast.stmt, frame
     if "iterable" in one.facts:
         return it.elements(one.facts["iterable"], node, frame)
     if one.path.endswith("DataLoader"):
-        return _batch(it, one, node, frame)
+        batch = _batch(it, one, node, frame)
+        if not one.facts.get("prepared"):
+            return batch
+        held = tuple(t for t in tensors_in(batch) if isinstance(t, Tensor) and t.place == "cpu")
+        _copies(it, node, frame, held[:1], True, None, "prepared")
+        return _on_device(batch, Site(frame.block, node))
     if one.path.endswith("TensorDataset"):
         return tuple_of(one.facts.get("arguments", []))
     if one.path.startswith("torch.utils.data") and "dataset" in one.facts:
@@ -2192,6 +2199,23 @@ def _from_loader(value: Value, loader: Instance) -> Value:
             result.append(tuple_of(items, atom.names))
         elif isinstance(atom, Items):
             result.append(items_of(_from_loader(atom.element, loader)))
+        else:
+            result.append((atom,))
+    return join_all(result)
+
+
+def _on_device(value: Value, site: Site) -> Value:
+    """A batch that was moved to the GPU whole."""
+    result: list[Value] = []
+    for atom in value:
+        if isinstance(atom, Tensor):
+            result.append((replace(atom, place="gpu", pinned=False, since=site),))
+        elif isinstance(atom, TupleOf):
+            items = [_on_device(i, site) for i in atom.items]
+            result.append(tuple_of(items, atom.names))
+        elif isinstance(atom, (DictOf, ListOf, Items)):
+            inner = tensors_in((atom,))
+            result.append((Opaque(since=site),) if inner else (atom,))
         else:
             result.append((atom,))
     return join_all(result)
@@ -2513,6 +2537,8 @@ def _object_method(
         return _logging(it, name, call)
     if path.startswith("argparse."):
         return _argparse_method(it, one, name, call)
+    if path == "accelerate.Accelerator":
+        return _accelerator_method(it, one, name, call)
     if path.startswith("torchmetrics."):
         if name in ("update", "forward"):
             _metric_update(it, one, call)
@@ -2524,6 +2550,39 @@ def _object_method(
     if path.startswith(("torch.profiler", "torch.autograd.profiler")):
         return UNKNOWN
     return call_unknown(it, call)
+
+
+def _accelerator_method(it: Interpreter, one: Instance, name: str, call: Call) -> Value:
+    """Accelerate moves models and batches to the GPU by itself."""
+    if name in ("prepare", "prepare_model", "prepare_data_loader", "prepare_optimizer"):
+        prepared: list[Value] = []
+        for value in call.arguments:
+            atoms: list[Atom] = []
+            for atom in value:
+                if isinstance(atom, Instance) and atom.is_module:
+                    move_module(it, atom, "gpu", True, _here(call))
+                elif isinstance(atom, Instance) and atom.path.endswith("DataLoader"):
+                    atom.facts["prepared"] = True
+                atoms.append(Opaque(since=_here(call)) if isinstance(atom, Unknown) else atom)
+            prepared.append(tuple(atoms))
+        if call.starred or not prepared:
+            return items_of(join_all(prepared) or UNKNOWN)
+        return tuple_of(prepared) if len(prepared) > 1 else prepared[0]
+    if name == "backward":
+        for atom in call.argument(0, "loss") or ():
+            if isinstance(atom, Tensor):
+                _backward(it, atom, call)
+        it.machine.work(TRAINING_WORK)
+        return NONE
+    if name in ("gather", "gather_for_metrics", "reduce", "pad_across_processes", "unwrap_model"):
+        return call.argument(0) or UNKNOWN
+    if name == "clip_grad_norm_":
+        return (Tensor("gpu", kind="float", ndim=0, since=_here(call)),)
+    if name == "print":
+        return _print(it, call)
+    if name == "log":
+        _log(it, call, "the tracker reads the value on the host", sure=False)
+    return UNKNOWN
 
 
 def _module_method(
@@ -2963,6 +3022,15 @@ def _tensor_item(
             if isinstance(one, Tensor):
                 launches = True
                 if atom.place == "cpu":
+                    if one.place == "gpu":
+                        machine.wait(
+                            "index",
+                            node,
+                            frame,
+                            (one,),
+                            subject=part_node,
+                            reason="a tensor on the host needs its index there",
+                        )
                     ndim = None if one.ndim != 0 else (ndim - 1 if ndim else None)
                     continue
                 if one.place == "cpu" and atom.place == "gpu" and one.ndim != 0:
@@ -2977,7 +3045,10 @@ def _tensor_item(
                         subject=part_node,
                         reason="the number of hits decides the shape of the result",
                     )
-                    ndim = None
+                    if ndim is None or one.ndim is None or len(parts) > 1:
+                        ndim = None
+                    else:
+                        ndim = ndim - one.ndim + 1
                     masked = masked or (atom.grad and not machine.without_grad)
                 elif one.ndim == 0 and one.place != "cpu":
                     machine.wait(
@@ -3050,6 +3121,10 @@ def store_item(
     """`base[index] = value` on a tensor."""
     machine = it.machine
     for atom in base:
+        if isinstance(atom, Array) and gpu_atoms(value):
+            held = tuple(a for a in value if isinstance(a, Tensor))
+            why = "an array of NumPy holds host numbers"
+            machine.wait("float", target, frame, held, subject=None, reason=why)
         if not isinstance(atom, Tensor) or atom.place == "cpu":
             continue
         parts = _index_parts(index, target.slice)
