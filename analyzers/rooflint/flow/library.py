@@ -811,7 +811,8 @@ def _ndim_after(
         "zero_", "eq", "ne", "lt", "gt", "le", "ge", "cumprod_", "pow", "square", "isnan",
         "isfinite",
         "zeros_like", "ones_like", "rand_like", "randn_like", "clone_", "masked_fill", "roll",
-        "log_softmax", "dropout", "argsort", "sign", "round", "floor", "ceil", "repeat_interleave", "flip",
+        "log_softmax", "dropout", "argsort", "sign", "round", "floor", "ceil", "flip",
+        "repeat_interleave",
     ):  # fmt: skip
         return first.ndim
     if name in ("view", "reshape"):
@@ -2120,7 +2121,7 @@ def attribute_of(it: Interpreter, one: Instance, name: str) -> Value:
         return (state,)
     if one.path.startswith("torch.optim.") and name == "param_groups":
         return UNKNOWN
-    if one.path == "accelerate.Accelerator" and not name.startswith(("p", "b", "g", "r", "c", "l")):
+    if one.path == "accelerate.Accelerator" and name in ("device", "is_main_process"):
         return (DeviceIs("gpu"),) if name == "device" else NUMBER
     return (Method(one, name),)
 
