@@ -1,8 +1,10 @@
 """Where each value lives, which loops run it, which helpers hide a wait.
 
-`values` are what names can stand for; `interpreter` follows the file's statements, `library`
-what they call of torch and Python, by the data of `torch_calls`; `machine` keeps the state,
-`facts` are what comes out.
+`values` are what names can stand for, `machine` the state while a file is followed, `facts` what
+comes out of it. `interpreter` follows the statements; what they call outside of the file goes to
+`library`, and from there to `python_calls`, `tensors`, `making`, `objects`, `training`, `loaders`,
+`distributions`, `containers` and `text`, all by the data of `torch_calls`. `indexing`, `timing`,
+`type_checks` and `places` say what their names say.
 """
 
 from __future__ import annotations

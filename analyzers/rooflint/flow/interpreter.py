@@ -15,7 +15,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rooflint.flow import library
+from rooflint.flow import (
+    containers,
+    indexing,
+    library,
+    loaders,
+    objects,
+    places,
+    python_calls,
+    tensors,
+    text,
+    timing,
+    type_checks,
+)
 from rooflint.flow.facts import TENSOR_WORK, CallFrom, Guard, Loop
 from rooflint.flow.machine import (
     MOST_STATEMENTS,
@@ -646,7 +658,7 @@ class Interpreter:
                 function.role = "class"
             elif name.endswith(("contextlib.contextmanager", "contextlib.asynccontextmanager")):
                 function.is_context = True
-            elif any(_is_no_grad(a) for a in how) or name in library.NO_GRAD:
+            elif any(_is_no_grad(a) for a in how) or name in places.NO_GRAD:
                 function.no_grad = True
             elif any(isinstance(a, (Function, Bound, Class, Partial)) for a in how):
                 value = self.call(how, Call(decorator, frame, [value], {}))
@@ -771,7 +783,7 @@ class Interpreter:
             elif isinstance(atom, Instance) and atom.cls is not None:
                 method = self.attribute((atom,), "__setitem__", target, frame)
                 self.call(method, Call(target, frame, [index, value], {}))
-        library.store_item(self, base, index, value, target, frame)
+        indexing.store_item(self, base, index, value, target, frame)
         flows = any(isinstance(a, Tensor) and a.grad for a in value)
         if flows and isinstance(target.value, ast.Name) and target.value.id in frame.vars:
             masked = any(isinstance(a, Tensor) and a.masked for a in value)
@@ -875,7 +887,7 @@ class Interpreter:
         found = one.attributes.get(name)
         if found is not None:
             if one.is_module and name in one.facts.get("registered", ()):
-                return library.placed(found, one)
+                return places.placed(found, one)
             return found
         if one.cls is not None:
             inherited = one.cls.find(name)
@@ -884,8 +896,8 @@ class Interpreter:
             if name == "__class__":
                 return (one.cls,)
             if name == "__dict__":
-                return library.dict_of(self, one, node)
-        return library.attribute_of(self, one, name)
+                return containers.dict_of(self, one, node)
+        return objects.attribute_of(self, one, name)
 
     def bound(self, found: Value, receiver: Atom, node: ast.expr, frame: Frame) -> Value:
         """What a class attribute is when looked up on an object."""
@@ -958,7 +970,7 @@ class Interpreter:
         results: list[Value] = []
         for atom in receiver:
             if isinstance(atom, (Tensor, Opaque)):
-                result = library.tensor_method(self, atom, receiver, name, node, call)
+                result = tensors.tensor_method(self, atom, receiver, name, node, call)
                 results.append(result)
                 if name.endswith("_") and isinstance(node.value, ast.Name):
                     self._changed_in_place(node.value.id, result, call.frame)
@@ -995,7 +1007,7 @@ class Interpreter:
             return self.call_instance(atom, call)
         if isinstance(atom, Method):
             if isinstance(atom.receiver, (Tensor, Opaque)):
-                return library.tensor_method(
+                return tensors.tensor_method(
                     self, atom.receiver, (atom.receiver,), atom.name, call.node, call
                 )
             return library.method(self, atom, call, call.node)
@@ -1008,7 +1020,7 @@ class Interpreter:
             return self.call(atom.function, inner)
         if isinstance(atom, Opaque):
             return library.call_opaque(self, atom, call)
-        return library.call_unknown(self, call)
+        return tensors.call_unknown(self, call)
 
     def call_instance(self, one: Instance, call: Call) -> Value:
         """Call an object: a module's forward, or `__call__`."""
@@ -1016,8 +1028,8 @@ class Interpreter:
         if method is not None:
             return self.call(self.bound(method, one, _as_expr(call.node), call.frame), call)
         if one.is_module:
-            return library.call_module(self, one, call)
-        return library.call_object(self, one, call)
+            return objects.call_module(self, one, call)
+        return objects.call_object(self, one, call)
 
     def instantiate(self, cls: Class, call: Call) -> Value:
         """Make an object of a class of the file."""
@@ -1026,11 +1038,11 @@ class Interpreter:
         one = machine.make(
             call.node,
             f"instance {id(cls)}",
-            lambda: Instance(cls, "", library.is_module_class(bases)),
+            lambda: Instance(cls, "", objects.is_module_class(bases)),
         )
-        if library.is_module_class(bases):
+        if objects.is_module_class(bases):
             one.place = machine.default_place
-        path = next((b for b in bases if library.is_known_base(b)), "")
+        path = next((b for b in bases if objects.is_known_base(b)), "")
         one.path = path
         init = cls.find("__init__")
         if init is not None:
@@ -1039,7 +1051,7 @@ class Interpreter:
         elif cls.is_record:
             self._fill_record(one, cls, call)
         elif path:
-            library.initialize(self, one, call)
+            objects.initialize(self, one, call)
         return (one,)
 
     def _fill_record(self, one: Instance, cls: Class, call: Call) -> None:
@@ -1048,7 +1060,7 @@ class Interpreter:
             value = call.argument(i, name)
             if value is None:
                 default = cls.find(name)
-                value = library.field_default(self, default, call) if default else UNKNOWN
+                value = python_calls.field_default(self, default, call) if default else UNKNOWN
             self.machine.write_attribute(one, name, value)
         after = cls.find("__post_init__")
         if after is not None:
@@ -1209,7 +1221,7 @@ class Interpreter:
         if isinstance(op, ast.Sub):
             self._difference(node, left, right, frame, left_node)
         if isinstance(op, ast.Mod) and any(_is_text(a) for a in left):
-            library.formatted(self, right, right_node, node, frame)
+            text.formatted(self, right, right_node, node, frame)
             return TEXT
         results: list[Value] = []
         on_gpu = False
@@ -1238,7 +1250,7 @@ class Interpreter:
         starts = [a for a in right if isinstance(a, Clock)]
         if stops and starts:
             at = Site(frame.block, node) if isinstance(left_node, ast.Call) else stops[0].site
-            library.judge_timing(self.machine, at, stops, starts)
+            timing.judge_timing(self.machine, at, stops, starts)
 
     def on_unary(self, node: ast.UnaryOp, frame: Frame) -> Value:
         if isinstance(node.op, ast.Not):
@@ -1282,7 +1294,7 @@ class Interpreter:
                 return NUMBER
             return constant(same is isinstance(op, ast.Is))
         if isinstance(op, (ast.In, ast.NotIn)):
-            return library.contains(self, left, right, left_node, right_node, node, frame)
+            return indexing.contains(self, left, right, left_node, right_node, node, frame)
         if isinstance(op, (ast.Eq, ast.NotEq)):
             same = _is_equal(left, right)
             if same is not None:
@@ -1382,7 +1394,7 @@ class Interpreter:
                 if isinstance(name, ast.Name):
                     self._keep(name.id, frame, lambda a: _is_none(a) is want or _is_vague(a))
         elif isinstance(test, ast.Call) and test.args and isinstance(test.args[0], ast.Name):
-            checks = library.type_check(self, test, frame)
+            checks = type_checks.type_check(self, test, frame)
             if checks is not None:
                 self._keep(test.args[0].id, frame, lambda a: checks(a) is not (not holds))
 
@@ -1412,7 +1424,7 @@ class Interpreter:
     def on_subscript(self, node: ast.Subscript, frame: Frame) -> Value:
         base = self.value(node.value, frame)
         index = self.value(node.slice, frame)
-        return library.item(self, base, index, node, frame)
+        return indexing.item(self, base, index, node, frame)
 
     def on_slice(self, node: ast.Slice, frame: Frame) -> Value:
         parts = [self.value(part, frame) for part in (node.lower, node.upper, node.step) if part]
@@ -1531,7 +1543,7 @@ class Interpreter:
                 value = self.value(part.value, frame)
                 if isinstance(part.format_spec, ast.JoinedStr):
                     self.on_joined(part.format_spec, frame)
-                library.formatted(self, value, part.value, node, frame)
+                text.formatted(self, value, part.value, node, frame)
             elif i == 0 and isinstance(part, ast.Constant):
                 start = str(part.value)
         # `f"cuda:{rank}"` names a device whatever the rank.
@@ -1600,7 +1612,7 @@ class Interpreter:
         getter = one.cls.find("__getitem__") if one.cls is not None else None
         if getter is not None:
             return self.call(self.bound(getter, one, at, frame), Call(node, frame, [NUMBER], {}))
-        return library.elements_of(self, one, node, frame)
+        return loaders.elements_of(self, one, node, frame)
 
 
 # --- helpers ----------------------------------------------------------------------------
@@ -1726,7 +1738,7 @@ def _is_vague(atom: Atom) -> bool:
 
 def _is_no_grad(atom: Atom) -> bool:
     if isinstance(atom, Instance):
-        return atom.path in library.NO_GRAD and not atom.facts.get("enabled_false")
+        return atom.path in places.NO_GRAD and not atom.facts.get("enabled_false")
     return False
 
 
@@ -1750,9 +1762,9 @@ def _is_equal(left: Value, right: Value) -> bool | None:
     a, b = left[0], right[0]
     if isinstance(a, Const) and isinstance(b, Const) and a.type == b.type:
         return a.value == b.value if a.type in ("str", "bool", "NoneType") else None
-    places = [library.device_of_atom(x) for x in (a, b)]
-    if (isinstance(a, DeviceIs) or isinstance(b, DeviceIs)) and None not in places:
-        return None if "unknown" in places else places[0] == places[1]
+    both = [places.device_of_atom(x) for x in (a, b)]
+    if (isinstance(a, DeviceIs) or isinstance(b, DeviceIs)) and None not in both:
+        return None if "unknown" in both else both[0] == both[1]
     return None
 
 

@@ -1,0 +1,347 @@
+"""Where tensors live, and what moving them makes the host wait for."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rooflint.flow.machine import Call, elements_of_dict, elements_of_list
+from rooflint.flow.values import (
+    NONE,
+    TRUE,
+    UNKNOWN,
+    Array,
+    Atom,
+    Const,
+    DeviceIs,
+    DictOf,
+    Frame,
+    Instance,
+    Items,
+    ListOf,
+    Num,
+    Opaque,
+    Place,
+    Ref,
+    Site,
+    Tensor,
+    Text,
+    TupleOf,
+    Unknown,
+    Value,
+    join_all,
+)
+
+if TYPE_CHECKING:
+    from rooflint.flow.interpreter import Interpreter
+
+
+NO_GRAD = frozenset(
+    (
+        "torch.no_grad",
+        "torch.inference_mode",
+        "torch.autograd.no_grad",
+        "torch.autograd.grad_mode.no_grad",
+    )
+)
+
+
+def device_of_atom(atom: Atom) -> Place | None:
+    """The device that a value names, if it names one."""
+    if isinstance(atom, DeviceIs):
+        return atom.place
+    if isinstance(atom, Const) and atom.type == "str":
+        name = str(atom.value).partition(":")[0]
+        if name in ("cuda", "mps", "xpu", "hip", "npu"):
+            return "gpu"
+        return "cpu" if name == "cpu" else None
+    if isinstance(atom, (Num,)) or (isinstance(atom, Const) and atom.type == "int"):
+        return "gpu"
+    if isinstance(atom, Tensor):
+        return atom.place
+    if isinstance(atom, Opaque):
+        return "gpu"
+    return None
+
+
+def device_of(value: Value | None) -> tuple[Place | None, bool]:
+    """The device that a value names, and whether that is certain.
+
+    A choice between the GPU and the CPU is a program that runs on the GPU where there is one.
+    """
+    if not value:
+        return None, True
+    places = [device_of_atom(a) for a in value]
+    if "gpu" in places:
+        sure = not any(isinstance(a, (Tensor, Opaque)) and not a.sure for a in value)
+        return "gpu", sure
+    if "cpu" in places:
+        return "cpu", True
+    if "unknown" in places or any(isinstance(a, (Unknown, Text)) for a in value):
+        return "gpu", False
+    return None, True
+
+
+def named_device(node: ast.expr | None) -> bool:
+    """Whether an expression calls itself a device: code that moves things there means the GPU."""
+    name = ""
+    if isinstance(node, ast.Name):
+        name = node.id
+    elif isinstance(node, ast.Attribute):
+        name = node.attr
+    return "device" in name.lower() or name in ("dev", "gpu")
+
+
+def device_asked(call: Call, position: int) -> tuple[Place | None, bool]:
+    """The device that a call names by keyword or at a position."""
+    value, node = call.argument(-1, "device"), call.keyword_node("device")
+    if value is None and 0 <= position < len(call.arguments):
+        value = call.arguments[position]
+        node = call.nodes[position] if position < len(call.nodes) else None
+    place, sure = device_of(value)
+    return place, sure or (place == "gpu" and named_device(node))
+
+
+def placed(value: Value, one: Instance) -> Value:
+    """A module's own tensors live where the module does."""
+    return tuple(
+        replace(a, place=one.place, sure=one.sure, since=one.since) if isinstance(a, Tensor) else a
+        for a in value
+    )
+
+
+def move_module(it: Interpreter, one: Instance, place: Place, sure: bool, site: Site) -> None:
+    """`.to(device)` of a module: it, its parameters and its parts."""
+    waiting, seen = [one], {id(one)}
+    while waiting and len(seen) < 300:
+        part = waiting.pop()
+        if part.place != place:
+            it.machine.writes.append(part.born)
+        part.place, part.sure = place, sure
+        part.since = site if place == "gpu" else None
+        held: list[Value] = [*part.attributes.values(), *part.facts.get("children", ())]
+        for value in held:
+            for atom in value:
+                inner = [atom]
+                if isinstance(atom, (ListOf, TupleOf)):
+                    inner = []
+                for a in inner:
+                    if isinstance(a, Instance) and a.is_module and id(a) not in seen:
+                        seen.add(id(a))
+                        waiting.append(a)
+
+
+def is_non_blocking(call: Call, position: int) -> bool:
+    value = call.argument(position, "non_blocking")
+    return value is not None and any(not (isinstance(a, Const) and a.value is False) for a in value)
+
+
+def moved(
+    it: Interpreter,
+    value: Value,
+    place: Place | None,
+    sure: bool,
+    call: Call,
+    *,
+    non_blocking: bool,
+    node: ast.expr | ast.stmt | None = None,
+    source: ast.expr | None = None,
+    detail: str = "",
+) -> Value:
+    """Tensors copied to a device, and the wait that the copy brings."""
+    site = Site(call.frame.block, call.node)
+    result: list[Value] = []
+    at = node if node is not None else call.node
+    for atom in value:
+        if isinstance(atom, Tensor):
+            if place == "gpu" and atom.place == "cpu" and not non_blocking:
+                how = detail or ("pinned" if atom.pinned else "loader" if atom.since else "")
+                copy_to_gpu(it, at, call.frame, (atom,), sure, source, how)
+            if place == "cpu" and atom.place != "cpu":
+                if non_blocking:
+                    result.append((replace(atom, place="cpu", since=None),))
+                    continue
+                it.machine.wait("cpu", at, call.frame, value, subject=source)
+            where = place or atom.place
+            since = None
+            if where == "gpu":
+                since = (atom.since if atom.place == "gpu" else None) or site
+            certain = sure if atom.place != where else atom.sure
+            result.append((replace(atom, place=where, sure=certain, since=since, pinned=False),))
+        elif isinstance(atom, Opaque):
+            if place == "cpu":
+                it.machine.wait("cpu", at, call.frame, value, subject=source)
+                result.append(UNKNOWN)
+            else:
+                result.append((atom,))
+        elif isinstance(atom, Instance) and atom.is_module:
+            if place is not None:
+                if place == "gpu" and atom.place == "cpu" and not _is_empty_module(atom):
+                    unplaced: Value = (Tensor("cpu"),)
+                    copy_to_gpu(it, at, call.frame, unplaced, sure, source, "module")
+                move_module(it, atom, place, sure, site)
+            result.append((atom,))
+        elif isinstance(atom, Unknown):
+            result.append((Opaque(sure, since=site),) if place == "gpu" else UNKNOWN)
+        else:
+            result.append((atom,))
+    return join_all(result) or UNKNOWN
+
+
+def _is_empty_module(one: Instance) -> bool:
+    name = one.path.rpartition(".")[2]
+    return one.cls is None and (
+        name.endswith("Loss")
+        or name
+        in (
+            "ReLU",
+            "Identity",
+            "Dropout",
+            "Flatten",
+            "Softmax",
+            "Sigmoid",
+            "Tanh",
+            "GELU",
+            "SiLU",
+            "MaxPool2d",
+            "AvgPool2d",
+            "Upsample",
+            "LogSoftmax",
+            "LeakyReLU",
+            "ELU",
+        )
+    )
+
+
+def copy_to_gpu(
+    it: Interpreter,
+    node: ast.expr | ast.stmt,
+    frame: Frame,
+    value: Value,
+    sure: bool,
+    source: ast.expr | None,
+    detail: str = "",
+) -> None:
+    """The host waits for a copy to the GPU."""
+    it.machine.wait(
+        "copy",
+        node,
+        frame,
+        tuple(_as_gpu(a) for a in value),
+        subject=source,
+        sure=sure,
+        host=False,
+        detail=detail,
+    )
+
+
+def _as_gpu(atom: Atom) -> Atom:
+    if isinstance(atom, Tensor):
+        return replace(atom, place="gpu")
+    return Opaque(False) if isinstance(atom, Unknown) else Tensor("gpu")
+
+
+def shown_tensors(value: Value, deep: int = 3) -> Value:
+    """The tensors on the GPU whose content shows when a value is printed."""
+    found: list[Atom] = []
+    for atom in value:
+        if isinstance(atom, Tensor) and atom.place != "cpu":
+            found.append(atom)
+        elif isinstance(atom, Opaque):
+            found.append(replace(atom, vague=True))
+        elif deep and isinstance(atom, TupleOf):
+            for item in atom.items:
+                found += shown_tensors(item, deep - 1)
+        elif deep and isinstance(atom, ListOf):
+            found += shown_tensors(elements_of_list(atom), deep - 1)
+        elif deep and isinstance(atom, DictOf):
+            found += shown_tensors(elements_of_dict(atom), deep - 1)
+        elif isinstance(atom, (Unknown, Array, Tensor)):
+            found.append(atom)
+    if not any(
+        isinstance(a, Opaque) or (isinstance(a, Tensor) and a.place != "cpu") for a in found
+    ):
+        return ()
+    return tuple(found)
+
+
+def tensors_in(value: Value | None, deep: int = 3) -> list[Tensor | Opaque]:
+    """The tensors in a value, through lists and tuples."""
+    found: list[Tensor | Opaque] = []
+    for atom in value or ():
+        if isinstance(atom, (Tensor, Opaque)):
+            found.append(atom)
+        elif deep and isinstance(atom, TupleOf):
+            for item in atom.items:
+                found += tensors_in(item, deep - 1)
+        elif deep and isinstance(atom, Items):
+            found += tensors_in(atom.element, deep - 1)
+        elif deep and isinstance(atom, ListOf):
+            found += tensors_in(elements_of_list(atom), deep - 1)
+        elif deep and isinstance(atom, DictOf):
+            found += tensors_in(elements_of_dict(atom), deep - 1)
+    return found
+
+
+def gpu_tensors_in(value: Value | None) -> list[Tensor | Opaque]:
+    return [t for t in tensors_in(value) if isinstance(t, Opaque) or t.place == "gpu"]
+
+
+def kind_of_dtype(value: Value | None) -> Any:
+    for atom in value or ():
+        if isinstance(atom, Ref) and atom.path.startswith("torch."):
+            name = atom.path.removeprefix("torch.")
+            if name == "bool":
+                return "bool"
+            if name.startswith(("int", "uint", "long", "short")):
+                return "int"
+            if name.startswith(("float", "half", "bfloat", "double")):
+                return "float"
+        if isinstance(atom, Ref) and atom.path in (
+            "builtins.float",
+            "builtins.int",
+            "builtins.bool",
+        ):
+            return atom.path.removeprefix("builtins.")
+    return None
+
+
+def site_of(call: Call) -> Site:
+    return Site(call.frame.block, call.node)
+
+
+def is_false(value: Value | None) -> bool:
+    return value is not None and len(value) == 1 and value[0] == Const(False, "bool")
+
+
+def instance_at(path: str, it: Interpreter, call: Call) -> Instance:
+    one = it.machine.make(call.node, path, lambda: Instance(None, path, False))
+    for name, value in call.keywords.items():
+        one.facts.setdefault("keywords", {})[name] = value
+    return one
+
+
+def place_asked(it: Interpreter, call: Call) -> tuple[Place, bool]:
+    asked = call.argument(-1, "device")
+    if asked is None or asked == NONE:
+        return it.machine.default_place, True
+    place, sure = device_asked(call, -1)
+    return place or it.machine.default_place, sure
+
+
+def without_arguments(call: Call) -> Call:
+    return replace(call, arguments=[], keywords={}, nodes=())
+
+
+def call_with(it: Interpreter, function: Value, arguments: list[Value], call: Call) -> Value:
+
+    return it.call(function, Call(call.node, call.frame, arguments, {}, call.nodes))
+
+
+def expression_of(call: Call) -> Any:
+    return call.node
+
+
+def is_true(value: Value | None) -> bool:
+    return value is not None and value == TRUE

@@ -1,0 +1,514 @@
+"""Methods and functions of tensors: what they wait for, queue, and return."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rooflint.flow import torch_calls as known
+from rooflint.flow.facts import MODEL_WORK, TENSOR_WORK, TRAINING_WORK
+from rooflint.flow.machine import Call
+from rooflint.flow.places import (
+    copy_to_gpu,
+    device_asked,
+    device_of,
+    gpu_tensors_in,
+    is_false,
+    is_non_blocking,
+    kind_of_dtype,
+    moved,
+    site_of,
+    tensors_in,
+)
+from rooflint.flow.values import (
+    NONE,
+    NUMBER,
+    TEXT,
+    UNKNOWN,
+    Array,
+    Bound,
+    Const,
+    Function,
+    Items,
+    ListOf,
+    Num,
+    Opaque,
+    Place,
+    Ref,
+    Tensor,
+    TupleOf,
+    Unknown,
+    Value,
+    items_of,
+    string_of,
+    tuple_of,
+)
+
+if TYPE_CHECKING:
+    from rooflint.flow.interpreter import Interpreter
+
+
+def tensor_method(
+    it: Interpreter,
+    atom: Tensor | Opaque,
+    whole: Value,
+    name: str,
+    node: ast.expr | ast.stmt,
+    call: Call,
+) -> Value:
+    """A method of a tensor, or of something unknown that lives on the GPU."""
+    machine, frame = it.machine, call.frame
+    subject = node.value if isinstance(node, ast.Attribute) else None
+    at = call.node
+    on_gpu = isinstance(atom, Opaque) or atom.place != "cpu"
+    if name in ("to", "cuda", "cpu", "type", "type_as", "numpy", "item", "tolist"):
+        return _transfer(it, atom, whole, name, subject, call)
+    if isinstance(atom, Opaque):
+        return _opaque_method(it, atom, name, call)
+    if name == "pin_memory":
+        return (replace(atom, pinned=True),)
+    if name in known.HOST_METHODS:
+        if name in ("size", "stride") and not call.arguments:
+            return items_of(NUMBER)
+        return NUMBER
+    if name == "backward":
+        return run_backward(it, atom, call)
+    if name in ("items", "values", "keys"):
+        # A batch of unknown shape that was taken for a tensor.
+        pair = tuple_of([TEXT, (atom,)])
+        return items_of({"items": pair, "keys": TEXT}.get(name, (atom,)))
+    if name in ("new_tensor",):
+        if on_gpu:
+            copy_to_gpu(it, at, frame, (Tensor("gpu", atom.sure),), atom.sure, None, "data")
+        return (Tensor(atom.place, atom.sure, since=site_of(call)),)
+    if name in known.NEW:
+        if on_gpu:
+            machine.at += 1
+        ndim = ndim_of_size(call)
+        return (Tensor(atom.place, atom.sure, kind=atom.kind, ndim=ndim, since=site_of(call)),)
+    if name == "copy_":
+        source = call.argument(0, "src") or UNKNOWN
+        for other in source:
+            if isinstance(other, Tensor) and not is_non_blocking(call, 1):
+                if other.place == "cpu" and atom.place == "gpu":
+                    copy_to_gpu(it, at, frame, (other,), atom.sure, None)
+                elif other.place == "gpu" and atom.place == "cpu":
+                    machine.wait("cpu", at, frame, (other,), subject=None)
+        machine.work(TENSOR_WORK)
+        return (atom,)
+    return tensor_operation(it, name, [whole, *call.arguments], call, subject, is_method=True)
+
+
+def _transfer(
+    it: Interpreter,
+    atom: Tensor | Opaque,
+    whole: Value,
+    name: str,
+    subject: ast.expr | None,
+    call: Call,
+) -> Value:
+    """Methods that copy between the devices."""
+    machine, frame, at = it.machine, call.frame, call.node
+    if name in ("item", "tolist", "numpy"):
+        kind = atom.kind if isinstance(atom, Tensor) and len(whole) == 1 else None
+        machine.wait(name, at, frame, whole, subject=subject, detail=kind or "")
+        if name == "numpy":
+            return (Array(),)
+        if name == "item":
+            return NUMBER
+        made = machine.list_at(at, "tolist")
+        machine.append_like(made, NUMBER)
+        return (made,)
+    if name == "cpu":
+        waits = isinstance(atom, Opaque) or atom.place != "cpu"
+        if waits:
+            machine.wait("cpu", at, frame, whole, subject=subject)
+        if isinstance(atom, Opaque):
+            return (Tensor("cpu", False),)
+        return (replace(atom, place="cpu", sure=True, since=None),)
+    if name == "cuda":
+        position = 1
+        return moved(
+            it,
+            (atom,),
+            "gpu",
+            True,
+            call,
+            non_blocking=is_non_blocking(call, position),
+            source=subject,
+            detail=_made_inline(subject),
+        )
+    if name == "type_as":
+        place, sure = device_of(call.argument(0, "other", "tensor"))
+        return moved(it, (atom,), place, sure, call, non_blocking=False, source=subject)
+    if name == "type":
+        wanted = call.argument(0, "dtype")
+        if wanted is None:
+            return TEXT
+        paths = {a.path for a in wanted if isinstance(a, Ref)} | {
+            str(a.value) for a in wanted if isinstance(a, Const)
+        }
+        place = "gpu" if paths & known.GPU_TENSOR_TYPES else None
+        if paths & known.CPU_TENSOR_TYPES:
+            place = "cpu"
+        if place is None and isinstance(atom, Tensor) and atom.place == "gpu":
+            machine.work(TENSOR_WORK)
+        return moved(it, (atom,), place, True, call, non_blocking=False, source=subject)
+    # `.to(device)`, `.to(dtype)`, `.to(other)`
+    place: Place | None = None
+    sure = True
+    other = call.keywords.get("other")
+    kind = kind_of_dtype(call.argument(-1, "dtype"))
+    if other is not None:
+        place, sure = device_of(other)
+    elif "device" in call.keywords:
+        place, sure = device_asked(call, -1)
+    for i, value in enumerate(call.arguments[:2]):
+        kind = kind or kind_of_dtype(value)
+        if place is None and not any(isinstance(a, Ref) for a in value):
+            place, sure = device_asked(call, i)
+    result = moved(
+        it,
+        (atom,),
+        place,
+        sure,
+        call,
+        non_blocking=is_non_blocking(call, 2),
+        source=subject,
+        detail=_made_inline(subject),
+    )
+    if kind is not None:
+        return tuple(replace(a, kind=kind) if isinstance(a, Tensor) else a for a in result)
+    return result
+
+
+def _made_inline(subject: ast.expr | None) -> str:
+    """Whether the tensor is made right where it is copied."""
+    node = subject
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if isinstance(node.func.value, ast.Name):
+            return node.func.attr if node.func.attr in known.CREATES else ""
+        node = node.func.value
+    return ""
+
+
+def _opaque_method(it: Interpreter, atom: Opaque, name: str, call: Call) -> Value:
+    machine = it.machine
+    if name in known.HOST_METHODS or name in ("keys", "get_lr", "state_dict_keys"):
+        return UNKNOWN
+    if name in ("backward", "step"):
+        machine.work(TRAINING_WORK)
+        return NONE
+    if name in ("items",):
+        return items_of(tuple_of([TEXT, (atom,)]))
+    if name in ("named_parameters", "named_modules", "named_buffers", "named_children"):
+        return items_of(tuple_of([TEXT, (atom,)]))
+    if name in ("parameters", "values", "children", "modules", "buffers"):
+        return items_of((atom,))
+    if name in ("eval", "train", "requires_grad_", "half", "bfloat16"):
+        return (atom,)
+    if name in known.TENSOR_METHODS or (name in known.ARRAY_METHODS and not atom.vague):
+        tensor: Value = (Tensor("gpu", atom.sure, grad=True, since=atom.since),)
+        return tensor_operation(it, name, [tensor, *call.arguments], call, None, is_method=True)
+    for value in (*call.arguments, *call.keywords.values()):
+        _call_back(it, value, call)
+    machine.work(TENSOR_WORK)
+    if name in ("generate", "forward", "encode", "decode", "predict"):
+        machine.work(MODEL_WORK)
+    return (atom,)
+
+
+def run_backward(it: Interpreter, atom: Tensor, call: Call) -> Value:
+    machine = it.machine
+    machine.work(TRAINING_WORK)
+    if atom.place != "cpu" and atom.masked:
+        machine.wait(
+            "backward",
+            call.node,
+            call.frame,
+            (atom,),
+            reason="the backward pass of a mask index counts the hits of the mask again",
+        )
+        machine.work(TRAINING_WORK)
+    elif atom.place != "cpu" and machine.detects_anomaly:
+        machine.wait(
+            "backward",
+            call.node,
+            call.frame,
+            (atom,),
+            reason="anomaly detection looks at every gradient on the host",
+        )
+    return NONE
+
+
+def tensor_operation(
+    it: Interpreter,
+    name: str,
+    operands: list[Value],
+    call: Call,
+    subject: ast.expr | None,
+    *,
+    is_method: bool,
+    is_told: bool = False,
+) -> Value:
+    """A function or method of torch on tensors: what it waits for, and what it makes.
+
+    `is_told`: that it waits has been told already.
+    """
+    machine, frame, at = it.machine, call.frame, call.node
+    extra = list(call.keywords.values())
+    tensors = [t for v in (*operands, *extra) for t in tensors_in(v)]
+    if not tensors:
+        return UNKNOWN
+    on_gpu = [t for t in tensors if isinstance(t, Opaque) or t.place == "gpu"]
+    gpu_value: Value = tuple(on_gpu) or tuple(
+        t for t in tensors if isinstance(t, Tensor) and t.place == "unknown"
+    )
+    first_node = subject or (call.nodes[0] if call.nodes else None)
+    if gpu_value:
+        wait = None if is_told else _wait_of(name, operands, call, is_method)
+        if wait is not None:
+            operation, reason = wait
+            plain = tuple(a for a in gpu_value if isinstance(a, Tensor)) or tuple(
+                replace(a, sure=False) for a in gpu_value if isinstance(a, Opaque)
+            )
+            machine.wait(operation, at, frame, plain, subject=first_node, reason=reason)
+        if name not in known.VIEWS:
+            machine.work(TENSOR_WORK)
+    if name in ("equal", "allclose", "is_nonzero", "__bool__", "__float__", "__int__"):
+        return NUMBER
+    if any(isinstance(t, Opaque) for t in tensors) and not any(
+        isinstance(t, Tensor) and t.place == "gpu" for t in tensors
+    ):
+        first = next(t for t in tensors if isinstance(t, Opaque))
+        return _shaped(
+            name, call, operands, Tensor("gpu", first.sure, since=first.since), is_method
+        )
+    return _shaped(
+        name, call, operands, _result(it, name, tensors, operands, call, is_method), is_method
+    )
+
+
+def _wait_of(
+    name: str, operands: list[Value], call: Call, is_method: bool
+) -> tuple[str, str] | None:
+    """Whether and why a function waits for its tensors."""
+    arguments = operands[1:] if is_method else operands
+    if name in known.WAITS:
+        return known.WAITS[name]
+    if name == "where" and len(arguments) + ("input" in call.keywords) == (0 if is_method else 1):
+        return "nonzero", "the number of hits decides the shape of the result"
+    if name == "where":
+        return None
+    if name == "histc":
+        low, high = call.argument(2 - is_method, "min"), call.argument(3 - is_method, "max")
+        return None if low and high else ("check", "it looks for the range of the values")
+    if name == "one_hot":
+        known_count = call.argument(1, "num_classes")
+        if known_count is None or any(isinstance(a, Const) and a.value == -1 for a in known_count):
+            return "one-hot", "without num_classes the largest value decides the shape"
+        return None
+    if name == "repeat_interleave":
+        repeats = call.argument(1 - is_method, "repeats")
+        if repeats and gpu_tensors_in(repeats) and "output_size" not in call.keywords:
+            return "repeat", "without output_size the sum of the repeats decides the shape"
+        return None
+    if name == "embedding_bag":
+        offsets = call.argument(2, "offsets")
+        return ("check", "it reads the offsets on the host") if gpu_tensors_in(offsets) else None
+    if name == "normal" and not is_method:
+        deviation = call.argument(1, "std")
+        return (
+            ("check", "it checks that no deviation is negative")
+            if gpu_tensors_in(deviation)
+            else None
+        )
+    if name in ("add_", "add", "sub_", "sub") and gpu_tensors_in(call.argument(-1, "alpha")):
+        return "scalar", "alpha must be a number on the host"
+    if name in ("masked_fill",) and gpu_tensors_in(call.argument(2 - is_method, "value")):
+        return "scalar", "the fill value must be a number on the host"
+    if name == "index_fill_" and gpu_tensors_in(call.argument(3 - is_method, "value")):
+        return "scalar", "the fill value must be a number on the host"
+    if name in ("clip_grad_norm_",):
+        return None
+    return None
+
+
+def _result(
+    it: Interpreter,
+    name: str,
+    tensors: list[Tensor | Opaque],
+    operands: list[Value],
+    call: Call,
+    is_method: bool,
+) -> Tensor:
+    plain = [t for t in tensors if isinstance(t, Tensor)]
+    on_gpu = [t for t in tensors if isinstance(t, Opaque) or t.place == "gpu"]
+    place: Place = "cpu"
+    sure = all(t.sure for t in tensors)
+    if on_gpu:
+        place, sure = "gpu", any(t.sure for t in on_gpu)
+    elif any(t.place == "unknown" for t in plain):
+        place = "unknown"
+    first = plain[0]
+    kind: Any = None
+    base = name.rstrip("_") if name not in ("add_",) else "add"
+    asked = kind_of_dtype(call.argument(-1, "dtype"))
+    if asked:
+        kind = asked
+    elif name in known.MAKES_BOOL:
+        kind = "bool"
+    elif name in known.MAKES_INT:
+        kind = "int"
+    elif name in known.MAKES_FLOAT:
+        kind = "float"
+    elif base in known.KEEPS_KIND or name in known.KEEPS_KIND:
+        kind = first.kind
+        if name in ("sum", "prod", "cumsum") and kind == "bool":
+            kind = "int"
+    elif first.kind == "float":
+        kind = "float"
+    grad = any(t.grad for t in plain) and not it.machine.without_grad
+    masked = any(t.masked for t in plain) and not it.machine.without_grad
+    if kind in ("bool", "int") or name in ("detach", "detach_"):
+        grad = masked = False
+    if name == "requires_grad_" and not is_false(call.argument(0, "mode", "requires_grad")):
+        grad = True
+    since = next((t.since for t in on_gpu if t.since is not None), None)
+    ndim = _ndim_after(name, first, call, operands, is_method)
+    if name == "masked_select" and first.grad:
+        masked = True
+    return Tensor(
+        place, sure, first.pinned and name in known.VIEWS, kind, ndim, grad, masked, since
+    )
+
+
+def _ndim_after(
+    name: str, first: Tensor, call: Call, operands: list[Value], is_method: bool
+) -> int | None:
+    arguments = operands[1:]
+    dims = call.argument(0 if is_method else 1, "dim", "axis")
+    keeps = call.argument(-1, "keepdim", "keepdims")
+    if name in known.REDUCES:
+        numbers = [a for a in dims or () if isinstance(a, (Const, Num, TupleOf, ListOf))]
+        if not numbers:
+            return 0 if not arguments or name in ("quantile",) or not dims else None
+        if isinstance(numbers[0], TupleOf):
+            return None
+        if first.ndim is None or keeps:
+            return first.ndim if keeps else None
+        return max(first.ndim - 1, 0)
+    if name in known.LOSSES:
+        reduction = string_of(call.argument(-1, "reduction") or ())
+        return None if reduction == "none" else 0
+    if name in ("nonzero", "argwhere"):
+        return 2
+    if name in ("flatten", "ravel") and not arguments:
+        return 1
+    if name in ("unsqueeze", "stack"):
+        return first.ndim + 1 if first.ndim is not None else None
+    if name in ("sort", "topk", "cummax") or name.startswith(("clamp", "log", "softmax")):
+        return first.ndim
+    if name in ("item",):
+        return 0
+    if name in (
+        "detach", "clone", "float", "long", "half", "double", "int", "bool", "abs", "exp", "sqrt",
+        "contiguous", "to", "cumsum", "cumprod", "sigmoid", "tanh", "relu", "neg", "requires_grad_",
+        "add", "mul", "sub", "div", "add_", "mul_", "sub_", "div_", "lerp", "lerp_", "fill_",
+        "zero_", "eq", "ne", "lt", "gt", "le", "ge", "cumprod_", "pow", "square", "isnan",
+        "isfinite",
+        "zeros_like", "ones_like", "rand_like", "randn_like", "clone_", "masked_fill", "roll",
+        "log_softmax", "dropout", "argsort", "sign", "round", "floor", "ceil", "flip",
+        "repeat_interleave",
+    ):  # fmt: skip
+        return first.ndim
+    if name in ("view", "reshape"):
+        sizes = call.arguments
+        if len(sizes) == 1 and isinstance(sizes[0][0], TupleOf):
+            return len(sizes[0][0].items)
+        return len(sizes) if not call.starred and sizes else None
+    if name == "squeeze" and first.ndim is not None and arguments:
+        return max(first.ndim - 1, 0)
+    if name in ("cat", "concat", "hstack"):
+        return first.ndim
+    return None
+
+
+def _shaped(name: str, call: Call, operands: list[Value], result: Tensor, is_method: bool) -> Value:
+    """The result as the function returns it: one tensor, a named pair, a list."""
+    pair = known.PAIRS.get(name)
+    if pair is not None and name not in known.ALWAYS_PAIRS:
+        dims = call.argument(0 if is_method else 1, "dim", "axis")
+        if not any(isinstance(a, (Const, Num)) for a in dims or ()):
+            pair = None
+    if pair is not None:
+        index = replace(result, kind="int", grad=False, masked=False)
+        items: list[Value] = [
+            (index if field == "indices" or field in ("info", "rank", "pivots") else result,)
+            for field in pair
+        ]
+        return tuple_of(items, pair)
+    if name in known.LISTS:
+        one = replace(result, ndim=(result.ndim or 1) - 1 if name == "unbind" else result.ndim)
+        return items_of((one,))
+    if name == "nonzero" and not _is_missing_or_false(call.argument(-1, "as_tuple")):
+        return items_of((replace(result, ndim=1),))
+    if name == "where" and len(operands) == 1:
+        return items_of((replace(result, kind="int", ndim=1),))
+    if name == "unique":
+        extras = [k for k in ("return_inverse", "return_counts") if k in call.keywords]
+        if extras:
+            counts = replace(result, kind="int", grad=False)
+            return tuple_of([(result,), *[(counts,) for _ in extras]])
+    return (result,)
+
+
+def _is_missing_or_false(value: Value | None) -> bool:
+    return value is None or is_false(value)
+
+
+def call_unknown(it: Interpreter, call: Call) -> Value:
+    """A call of something that nothing is known of."""
+    values = [*call.arguments, *call.keywords.values()]
+    for value in values:
+        _call_back(it, value, call)
+    on_gpu = [t for v in values for t in gpu_tensors_in(v)]
+    if on_gpu:
+        it.machine.work(TENSOR_WORK)
+        sure = all(t.sure for t in on_gpu)
+        return (Opaque(sure, True, on_gpu[0].since),)
+    return UNKNOWN
+
+
+def _call_back(it: Interpreter, value: Value, call: Call) -> None:
+    """Functions of the file given to something unknown are called by it, with who knows what."""
+    for atom in value:
+        if isinstance(atom, (Function, Bound)):
+            function = atom if isinstance(atom, Function) else atom.function
+            if not function.node.args.args[isinstance(atom, Bound) :] and not isinstance(
+                function.node, ast.Lambda
+            ):
+                it.call((atom,), Call(call.node, call.frame, [], {}))
+
+
+def ndim_of_size(call: Call, name: str = "zeros") -> int | None:
+    if name == "eye":
+        return 2
+    arguments = call.arguments
+    if name == "full" or "size" in call.keywords:
+        size = call.argument(0, "size")
+        arguments = [size] if size is not None else []
+    elif name == "randint":
+        arguments = [v for v in arguments if any(isinstance(a, (TupleOf, ListOf)) for a in v)]
+    if call.starred:
+        return None
+    if len(arguments) == 1 and len(arguments[0]) == 1:
+        only = arguments[0][0]
+        if isinstance(only, TupleOf):
+            return len(only.items)
+        if isinstance(only, ListOf):
+            return len(only.items) if only.items is not None else None
+        if isinstance(only, (Items, Unknown)):
+            return None
+    return len(arguments) if arguments else None

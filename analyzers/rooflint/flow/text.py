@@ -1,0 +1,128 @@
+"""Values turned into text: printed, formatted, logged."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from rooflint.flow import torch_calls as known
+from rooflint.flow.machine import Call
+from rooflint.flow.places import expression_of, shown_tensors
+from rooflint.flow.values import (
+    NONE,
+    NUMBER,
+    TEXT,
+    UNKNOWN,
+    Atom,
+    Const,
+    Frame,
+    Instance,
+    Tensor,
+    Text,
+    Value,
+    items_of,
+    join_all,
+    string_of,
+)
+
+if TYPE_CHECKING:
+    from rooflint.flow.interpreter import Interpreter
+
+
+def formatted(
+    it: Interpreter, value: Value, node: ast.expr, whole: ast.expr | ast.stmt, frame: Frame
+) -> None:
+    """A value is turned into text."""
+    held = shown_tensors(value)
+    if held:
+        it.machine.wait("format", node, frame, held, subject=node)
+    for atom in value:
+        if isinstance(atom, Instance) and atom.cls is not None:
+            _str_of(it, atom, node, frame)
+
+
+def _str_of(it: Interpreter, one: Instance, node: ast.expr, frame: Frame) -> None:
+    assert one.cls is not None
+
+    method = one.cls.find("__str__") or one.cls.find("__format__") or one.cls.find("__repr__")
+    if method is not None:
+        it.call(it.bound(method, one, node, frame), Call(node, frame, [], {}))
+
+
+def print_values(it: Interpreter, call: Call) -> Value:
+    for value, node in zip(call.arguments, call.nodes, strict=False):
+        held = shown_tensors(value)
+        if held:
+            at = node if node.lineno == call.node.lineno else call.node
+            it.machine.wait("print", at, call.frame, held, subject=node)
+        for atom in value:
+            if isinstance(atom, Instance) and atom.cls is not None:
+                _str_of(it, atom, node, call.frame)
+    return NONE
+
+
+def text_of(it: Interpreter, call: Call) -> Value:
+    value = call.argument(0, "object") or TEXT
+    node = call.nodes[0] if call.nodes else call.node
+    held = shown_tensors(value)
+    if held:
+        it.machine.wait(
+            "format",
+            call.node,
+            call.frame,
+            held,
+            subject=node if isinstance(node, ast.expr) else None,
+        )
+    for atom in value:
+        if isinstance(atom, Instance) and atom.cls is not None and isinstance(node, ast.expr):
+            _str_of(it, atom, node, call.frame)
+    return value if string_of(value) is not None else TEXT
+
+
+def _line_of_call(node: ast.expr | ast.stmt) -> int:
+    """The line that Python gives to a call: that of the method's name."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.end_lineno or node.lineno
+    return node.lineno
+
+
+def text_method(
+    it: Interpreter, one: Text | Const, name: str, call: Call, node: ast.expr | ast.stmt
+) -> Value:
+    if name == "format":
+        line = _line_of_call(call.node)
+        for value, at in zip(call.arguments, call.nodes, strict=False):
+            formatted(it, value, at if at.lineno == line else expression_of(call), at, call.frame)
+        if isinstance(call.node, ast.Call):
+            for keyword in call.node.keywords:
+                value = call.keywords.get(keyword.arg or "")
+                if keyword.arg is None:
+                    value = join_all(list(call.keywords.values()))
+                if value:
+                    formatted(it, value, keyword.value, keyword.value, call.frame)
+        return TEXT
+    if name == "join":
+        value = call.argument(0) or UNKNOWN
+        it.elements(value, call.node, call.frame)
+        return TEXT
+    if name in ("split", "splitlines", "rsplit"):
+        return items_of(TEXT)
+    if name in ("startswith", "endswith", "find", "count", "index", "isdigit"):
+        return NUMBER
+    return TEXT
+
+
+def log_values(it: Interpreter, call: Call, reason: str, *, sure: bool) -> None:
+    """Values handed to a logger or tracker."""
+    held: list[Atom] = []
+    for value in (*call.arguments, *call.keywords.values()):
+        held += list(shown_tensors(value))
+    tensors = tuple(a for a in held if isinstance(a, Tensor) and a.place != "cpu")
+    if tensors:
+        it.machine.wait("log", call.node, call.frame, tensors, reason=reason, sure=sure)
+
+
+def log_message(it: Interpreter, name: str, call: Call) -> Value:
+    if name in known.LOG_LEVELS:
+        log_values(it, call, "it writes the value as text", sure=known.LOG_LEVELS[name])
+    return NONE

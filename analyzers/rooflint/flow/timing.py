@@ -1,0 +1,47 @@
+"""Whether a difference of two clock readings times what it seems to time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rooflint.flow.facts import Timing
+from rooflint.flow.machine import Machine
+from rooflint.flow.values import Clock, Site
+
+
+def judge_timing(machine: Machine, at: Site, stops: list[Clock], starts: list[Clock]) -> None:
+    """Whether the difference of two clock readings times what it seems to time."""
+    for stop in stops:
+        for start in starts:
+            if stop.at <= start.at or stop.last_launch <= start.at:
+                continue
+            spans_turns = start.iteration != stop.iteration[: len(start.iteration)] or (
+                len(start.iteration) < len(stop.iteration)
+            )
+            waited_inside = stop.last_wait > start.at
+            deeper = any(
+                when > start.at and when < stop.at
+                for level, when in machine.last_inner_wait.items()
+                if level > start.depth
+            )
+            if stop.is_pending and not deeper and not (spans_turns and waited_inside):
+                note_timing(machine, Timing(at, start, "stop"))
+            elif not stop.is_pending and stop.wait_is_explicit:
+                if start.is_pending and not spans_turns:
+                    note_timing(machine, Timing(start.site, start, "start"))
+                elif (
+                    not start.launched_before
+                    and stop.iteration
+                    and not spans_turns
+                    and not any(
+                        start.at < when < stop.at
+                        for level, when in machine.last_inner_launch.items()
+                        if level > start.depth
+                    )
+                ):
+                    note_timing(machine, Timing(at, start, "warm-up"))
+
+
+def note_timing(machine: Machine, timing: Timing) -> None:
+    timing = replace(timing, in_loop=machine.loop_depth() > 0)
+    machine.timings.setdefault((id(timing.site.node), timing.fault), timing)
