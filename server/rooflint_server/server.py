@@ -114,10 +114,7 @@ class _TellEditor(logging.Handler):
 
 @handles(lsp.INITIALIZE)
 def initialize(params: lsp.InitializeParams) -> None:
-    encoding = server.workspace.position_encoding
-    session.editor = to_lsp.to_editor(
-        params.capabilities, str(getattr(encoding, "value", encoding))
-    )
+    session.editor = to_lsp.to_editor(params, server.workspace.position_encoding)
     if session.editor.pulls:  # What is announced here is asked for; the rest is published.
         options = lsp.DiagnosticOptions(False, False, identifier="rooflint")
         handles(lsp.TEXT_DOCUMENT_DIAGNOSTIC, options)(diagnostic)

@@ -26,9 +26,10 @@ SEVERITIES: dict[Severity, lsp.DiagnosticSeverity] = {
 
 
 def to_editor(
-    can: lsp.ClientCapabilities, encoding: lsp.PositionEncodingKind | str | None, options: object
+    params: lsp.InitializeParams, encoding: lsp.PositionEncodingKind | str | None
 ) -> Editor:
     """What the editor says it can do; it may leave out anything."""
+    can, options = params.capabilities, params.initialization_options
     text, workspace = can.text_document, can.workspace
     again = workspace.diagnostics if workspace else None
     edits = workspace.workspace_edit if workspace else None
