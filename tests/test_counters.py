@@ -309,6 +309,22 @@ def test_the_raw_page_is_read_in_any_dress(tmp_path: Path, data: bytes) -> None:
     assert counters.registers == 32
 
 
+def test_ranges_of_the_raw_page_name_lines(tmp_path: Path) -> None:
+    column = "thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"
+    none = ":none:none:none:none:none:none"
+    cells = [
+        column,
+        "",
+        f'1  "<default domain>:train.py:4{none}"  "<default domain>:aten::mm, seq = 9{none}" ',
+        f'1  "<default domain>:MmBackward0, seq = 9{none}"  "rooflint:C:\\x.py:7 backward{none}" ',
+    ]
+    rows = [[*row, cell.replace('"', '""')] for row, cell in zip(RAW, cells, strict=True)]
+    path = tmp_path / "table.csv"
+    path.write_text(table(rows))
+    kernels = {(kernel.path, kernel.line, kernel.backward) for kernel in read(path).kernels}
+    assert kernels == {("train.py", 4, False), (r"C:\x.py", 7, True)}
+
+
 def test_the_details_page_names_its_metrics_by_labels(tmp_path: Path) -> None:
     head = ["ID", "Process ID", "Kernel Name", "Block Size", "Grid Size", "CC",
             "Section Name", "Metric Name", "Metric Unit", "Metric Value"]  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from rooflint.model import ProfileError
-from rooflint.profiles.counters import Dim3, Launch, is_wanted, to_base_unit
+from rooflint.profiles.counters import OWN, Dim3, Launch, is_wanted, to_base_unit
 from rooflint.profiles.streams import read_all
 
 Row = dict[str, str]
@@ -109,7 +109,7 @@ def _details(rows: Iterable[Row], number: Reader) -> Iterator[Launch]:
             value = number(row["Metric Value"])
             if name and value is not None and is_wanted(name):
                 metrics[name] = to_base_unit(value, row["Metric Unit"])
-        yield _launch(own[0], metrics, own[0])
+        yield _launch(own[0], metrics, number)
 
 
 def _raw(rows: list[Row], number: Reader) -> Iterator[Launch]:
@@ -123,10 +123,14 @@ def _raw(rows: list[Row], number: Reader) -> Iterator[Launch]:
             for name, cell in row.items()
             if is_wanted(name) and (value := number(cell)) is not None
         }
-        yield _launch(row, metrics, row)
+        yield _launch(row, metrics, number)
 
 
-def _launch(row: Row, metrics: Mapping[str, float], attributes: Row) -> Launch:
+def _launch(row: Row, metrics: Mapping[str, float], number: Reader) -> Launch:
+    def attribute(name: str) -> int | None:
+        value = number(row.get(f"device__attribute_{name}", ""))
+        return None if value is None else int(value)
+
     capability = re.fullmatch(r"(\d+)\.(\d+)", row.get("CC", "").strip())
     return Launch(
         name=row["Kernel Name"],
@@ -134,17 +138,36 @@ def _launch(row: Row, metrics: Mapping[str, float], attributes: Row) -> Launch:
         block=_dim3(row.get("Block Size", "")),
         metrics=metrics,
         ranges=tuple(
-            mark
+            name
             for column, cell in row.items()
             if "Push/Pop_Range" in column
-            for mark in _MARK.findall(cell)
+            for name in _ranges(cell)
         ),
-        device=attributes.get("device__attribute_display_name") or None,
+        device=row.get("device__attribute_display_name") or None,
         compute_capability=(int(capability[1]), int(capability[2])) if capability else None,
+        sm_count=attribute("multiprocessor_count"),
+        memory_bytes=attribute("total_memory"),
     )
 
 
-_MARK = re.compile(r"(?:rooflint )?[^\s\":,;]+\.py:\d+(?: backward)?")
+_RANGE = re.compile(r'"([^":]*):((?:[^"]|"")*)"')
+_NO_PAYLOAD = re.compile(r"(.*?):none:none:.*")
+
+
+def _ranges(cell: str) -> list[str]:
+    """Names of the ranges in a cell: a thread, and for each range, quoted and outermost first,
+    `domain:name:payload type:payload:color type:color:message type:message`."""
+    outer: list[str] = []
+    own: list[str] = []
+    for domain, rest in _RANGE.findall(cell):
+        plain = _NO_PAYLOAD.fullmatch(rest)
+        name = plain[1] if plain else rest.rsplit(":", 6)[0]
+        if domain == OWN:
+            own.append(f"{OWN} {name}")
+        else:
+            outer.append(name)
+    return outer + own
+
 
 # What the details page calls the metrics of its sections; a percentage and a rate may share a name.
 _LABELS = {

@@ -153,7 +153,6 @@ def _ranges(action: Any) -> tuple[str, ...]:
 
 def _by_program(ncu: str, plain: Path, path: Path) -> list[Launch]:
     command = [ncu, "--import", str(plain), "--page", "raw", "--csv", "--print-units", "base"]
-    command += ["--nvtx"]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_IMPORT_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
