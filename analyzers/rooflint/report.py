@@ -35,15 +35,15 @@ def make_report(recording: Recording, findings: Iterable[Finding] = ()) -> Repor
 
     The report's recording has the peaks and the idle times that its verdicts are based on.
     """
+    kernels = _by_line(recording.kernels)
     recording = replace(_without_recorder(recording), peaks=peaks_of(recording))
     costs = {(_place(cost.path), cost.line): cost for cost in recording.lines}
-    kernels = _by_line(recording.kernels)
     found: dict[tuple[str, int], list[Finding]] = {}
     for finding in findings:
         found.setdefault(_line_of(finding, costs), []).append(finding)
     lines = [
         _line_report(key, costs.get(key), tuple(kernels.get(key, ())), found.get(key), recording)
-        for key in {**costs, **kernels, **found}
+        for key in {**costs, **found}
     ]
     lines.sort(key=lambda line: (-total_us(line.cost), line.path, line.line))
     return Report(
@@ -78,9 +78,13 @@ def total_us(cost: LineCost | None) -> float:
 
 
 def device_us(recording: Recording) -> float:
-    """All work of the GPU: what its parts are shares of (streams that overlap count twice)."""
+    """What a line's work is a share of: all work of the GPU, or the CPU's time.
+
+    Streams that overlap count twice, and so do threads.
+    """
     parts_us = sum(cost.device_us for cost in recording.lines) + recording.unattributed_us
-    return max(recording.gpu_busy_us or 0.0, parts_us)
+    on_cpu = recording.device.kind == "cpu"
+    return max(recording.window_us if on_cpu else recording.gpu_busy_us or 0.0, parts_us)
 
 
 def measured_severity(line: LineReport, report: Report) -> Severity | None:
@@ -128,7 +132,7 @@ def _wait_sentence(cost: LineCost, verdict: Verdict | None, recording: Recording
 def _device_sentence(cost: LineCost, recording: Recording) -> str:
     steps = recording.step_count
     on_cpu = recording.device.kind == "cpu"
-    whole_us = recording.window_us if on_cpu else device_us(recording)
+    whole_us = device_us(recording)
     time = show_us(cost.forward_us / steps)
     if cost.backward_us:
         time += f" forward + {show_us(cost.backward_us / steps)} backward"
@@ -148,8 +152,6 @@ def _line_report(
     recording: Recording,
 ) -> LineReport:
     path, line = key
-    if cost is None and kernels:
-        cost = _cost_of(path, line, kernels)
     return LineReport(
         path=cost.path if cost else path,
         line=line,
@@ -157,17 +159,6 @@ def _line_report(
         cost=cost,
         verdict=judge_line(cost, kernels, recording) if cost else None,
         kernels=kernels,
-    )
-
-
-def _cost_of(path: str, line: int, kernels: tuple[KernelCost, ...]) -> LineCost:
-    """The cost of a line that is known by its kernels alone (a report with line marks)."""
-    return LineCost(
-        path,
-        line,
-        forward_us=sum(kernel.gpu_us for kernel in kernels if not kernel.backward),
-        backward_us=sum(kernel.gpu_us for kernel in kernels if kernel.backward),
-        launch_count=sum(kernel.launch_count for kernel in kernels),
     )
 
 

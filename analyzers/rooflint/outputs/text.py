@@ -85,8 +85,7 @@ class _Page:
         time = column.show(cost.forward_us)
         if cost.backward_us:
             time = f"{time} + {column.show(cost.backward_us)} bwd"
-        whole_us = recording.window_us if self._on_cpu else device_us(recording)
-        share = _share(cost.device_us, whole_us) if cost.device_us else DASH
+        share = _share(cost.device_us, device_us(recording)) if cost.device_us else DASH
         place = f" {Path(line.path).name}:{line.line}  "
         place += self._sources.get(line.path, {}).get(line.line, cost.function or "")
         idle_us = cost.gpu_idle_us + cost.launch_idle_us
@@ -232,7 +231,7 @@ class _Page:
             return self._paint("free here", "32")
         ratio = verdict.roof_ratio
         bound = verdict.limiter in ("compute-bound", "memory-bound", "latency-bound")
-        roof = f"  {show_share(ratio)} of roof" if ratio is not None and bound else ""
+        roof = f"  {_share(ratio, 1.0)} of roof" if ratio is not None and bound else ""
         return self._limiter(verdict) + roof
 
     def _limiter(self, verdict: Verdict) -> str:
@@ -350,7 +349,7 @@ def _row(place: str, *cells: str) -> str:
     time, *numbers, share, verdict = cells
     numbers = [right(number, 10) for number in numbers]
     # The place takes what the columns leave.
-    row = left(clip(place, 66 - 10 * len(numbers)), 67 - 10 * len(numbers))
+    row = left(clip(place, 64 - 10 * len(numbers)), 65 - 10 * len(numbers))
     row += right(time, 16) + "".join(numbers) + right(share, 8)
     return f"{row}  {verdict}".rstrip()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rooflint.model import Counters, KernelCost, Recording
 from rooflint.units import show_byte_rate, show_flop_rate, show_share
-from rooflint.verdicts.roofline import Work, kernel_work, peak_of
+from rooflint.verdicts.roofline import BEYOND, Work, kernel_work, peak_of
 
 BUSY_RATIO = 0.6
 """A unit below this share of its peak is not what the kernel waits for (Nsight Compute draws
@@ -36,6 +36,8 @@ class Rates:
         if dram_ratio is None and counters.dram_bytes is not None:
             work = kernel_work(kernel, recording)
             dram_ratio = work.memory_ratio if work else None
+            if dram_ratio is not None and dram_ratio > BEYOND:
+                dram_ratio = None  # Bytes and time are not of the same launch.
         levels = _levels(counters, dram_ratio)
         memory_ratio = counters.memory_ratio
         known = max(levels.values(), default=0.0)
