@@ -17,6 +17,7 @@ from rooflint.flow.places import (
     gpu_tensors_in,
     instance_at,
     is_false,
+    names_dtype,
     site_of,
     tensors_in,
 )
@@ -41,7 +42,6 @@ from rooflint.flow.values import (
     Method,
     Opaque,
     Place,
-    Ref,
     Tensor,
     Text,
     TupleOf,
@@ -149,7 +149,7 @@ def unknown_method(it: Interpreter, name: str, call: Call, node: ast.Attribute) 
         if name == "to":
             place = None
             for i, value in enumerate(call.arguments[:2] or [()]):
-                if place is None and not any(isinstance(a, Ref) for a in value):
+                if place is None and not names_dtype(value):
                     place, sure = device_asked(call, i)
         return (Opaque(sure, since=site_of(call)),) if place == "gpu" else UNKNOWN
     if name in ("cpu", "numpy", "item", "tolist"):

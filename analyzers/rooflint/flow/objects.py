@@ -17,6 +17,7 @@ from rooflint.flow.places import (
     expression_of,
     gpu_tensors_in,
     moved,
+    names_dtype,
     place_asked,
     site_of,
     tensors_in,
@@ -43,7 +44,6 @@ from rooflint.flow.values import (
     Method,
     Opaque,
     Place,
-    Ref,
     Tensor,
     Unknown,
     Value,
@@ -307,7 +307,7 @@ def _module_method(
     if name in ("to", "cuda", "cpu"):
         place: Place | None = {"cuda": "gpu", "cpu": "cpu"}.get(name)  # pyright: ignore
         sure = True
-        if name == "to" and not any(isinstance(a, Ref) for v in call.arguments[:1] for a in v):
+        if name == "to" and not any(names_dtype(v) for v in call.arguments[:1]):
             place, sure = device_asked(call, 0)
         return moved(it, (one,), place, sure, call, non_blocking=False, source=subject)
     if name in _CHAINED:

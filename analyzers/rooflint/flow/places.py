@@ -78,9 +78,15 @@ def device_of(value: Value | None) -> tuple[Place | None, bool]:
         return "gpu", sure
     if "cpu" in places:
         return "cpu", True
-    if "unknown" in places or any(isinstance(a, (Unknown, Text)) for a in value):
+    foreign = any(isinstance(a, Ref) and not a.path.startswith("torch.") for a in value)
+    if "unknown" in places or foreign or any(isinstance(a, (Unknown, Text)) for a in value):
         return "gpu", False
     return None, True
+
+
+def names_dtype(value: Value) -> bool:
+    """Whether it is something of torch, as a dtype is, and no device."""
+    return any(isinstance(a, Ref) and a.path.startswith("torch.") for a in value)
 
 
 def named_device(node: ast.expr | None) -> bool:

@@ -18,6 +18,7 @@ from rooflint.flow.places import (
     is_non_blocking,
     kind_of_dtype,
     moved,
+    names_dtype,
     site_of,
     tensors_in,
 )
@@ -166,7 +167,7 @@ def _transfer(
         place, sure = device_asked(call, -1)
     for i, value in enumerate(call.arguments[:2]):
         kind = kind or kind_of_dtype(value)
-        if place is None and not any(isinstance(a, Ref) for a in value):
+        if place is None and not names_dtype(value):
             place, sure = device_asked(call, i)
     result = moved(
         it,

@@ -1,0 +1,229 @@
+"""What is known of a value, a loop and a clock, asked through the waits they lead to."""
+
+from __future__ import annotations
+
+import pytest
+
+import rooflint
+from rooflint.flow import DeviceFlow, Stop
+
+HEAD = """
+import time
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+model = nn.Linear(8, 2).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x = torch.randn(4, 8, device=device)
+"""
+
+
+def stops_of(text: str) -> list[Stop]:
+    """The waits of a program, but for its modules' way to the GPU."""
+    flow = DeviceFlow.of(rooflint.open_source("flow.py", HEAD + text))
+    return [s for s in flow.stops if s.wait.detail != "module"]
+
+
+def in_a_step(expression: str, setup: str = "") -> list[Stop]:
+    """The waits of an expression on every step of a training loop."""
+    body = "\n".join(f"    {line}" for line in expression.splitlines())
+    text = (
+        f"{setup}\nfor step in range(100):\n    out = model(x)\n    out.mean().backward()\n"
+        f"    optimizer.step()\n{body}\n"
+    )
+    return stops_of(text)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "out.detach().sum().item()",
+        "(out * 2 + 1).view(-1)[0].item()",
+        "out.max(1).values.tolist()",
+        "out.max(1)[1].cpu()",
+        "a, b = out.chunk(2)\nb.tolist()",
+        "pair = {'loss': out}\npair['loss'].cpu()",
+        "[t.item() for t in out.mean(0)]",
+        "(lambda t: t.item())(out.mean())",
+        "F.cross_entropy(out, out.argmax(1)).item()",
+        "y = out if step else None\ny.cpu()",
+        "if (m := out.mean()) is not None:\n    m.item()",
+        "torch.zeros_like(out).cpu()",
+        "next(model.parameters()).norm().item()",
+        "torch.cat([out, out]).tolist()",
+        "x.new_zeros(3).tolist()",
+    ],
+)
+def test_a_value_is_followed_to_where_it_is_read(expression: str) -> None:
+    stops = in_a_step(expression)
+    assert [(s.heat, s.wait.sure) for s in stops] == [("every step", True)]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "out.shape[0]",
+        "len(out)",
+        "out.size(0) == 4",
+        "torch.randn(4).sum().item()",
+        "host = out.detach().to('cpu', non_blocking=True)",
+        "torch.arange(4, device=out.device)",
+        "isinstance(out, torch.Tensor)",
+        "out is None",
+        "float(step)",
+        "F.one_hot(out.argmax(1), num_classes=2)",
+        "out.detach()[0] = out.detach()[1]",
+    ],
+)
+def test_what_the_host_knows_does_not_wait(expression: str) -> None:
+    assert in_a_step(expression) == []
+
+
+def test_a_choice_of_devices_is_the_gpu() -> None:
+    setup = 'where = "cuda" if torch.cuda.device_count() > 1 else "cpu"'
+    assert in_a_step("torch.ones(3, device=where).tolist()", setup)
+
+
+def test_a_device_that_is_not_known_is_only_likely() -> None:
+    stops = in_a_step("torch.ones(3, device=somewhere).tolist()", "from lab import somewhere")
+    assert [s.wait.sure for s in stops] == [False]
+
+
+def test_a_value_moved_to_the_host_no_longer_waits() -> None:
+    stops = in_a_step("host = out.detach().cpu()\nhost.sum().item()\nif host.any(): pass")
+    assert [s.wait.operation for s in stops] == ["cpu"]
+
+
+def test_a_helper_waits_for_its_caller() -> None:
+    setup = "def shown(v):\n    return v.mean().item()\ndef outer(v):\n    return shown(v)"
+    (stop,) = in_a_step("outer(out)", setup)
+    assert stop.heat == "every step"
+    assert [site.text for site in stop.calls] == ["outer(out)", "shown(v)"]
+
+
+def test_a_helper_called_with_host_values_does_not_wait() -> None:
+    setup = "def shown(v):\n    return v.mean().item()"
+    assert in_a_step("shown(torch.ones(3))", setup) == []
+
+
+def test_what_one_epoch_does_once_is_not_hot() -> None:
+    text = """
+for epoch in range(3):
+    total = torch.zeros((), device=device)
+    for step in range(100):
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+        total += loss.detach()
+    print(total.item())
+"""
+    assert [s.heat for s in stops_of(text)] == ["once"]
+
+
+def test_a_loop_over_layers_is_part_of_the_step() -> None:
+    text = """
+layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(3)).to(device)
+for batch in [x, x]:
+    h = batch
+    for layer in layers:
+        h = layer(h)
+    h.sum().item()
+"""
+    assert [s.heat for s in stops_of(text) if s.wait.operation == "item"] == ["every step"]
+
+
+def test_a_guard_makes_it_sometimes() -> None:
+    (stop,) = in_a_step("if step % 50 == 0:\n    out.mean().item()")
+    assert stop.heat == "sometimes"
+    assert stop.guard is not None
+    assert stop.guard.text == "step % 50 == 0"
+
+
+def test_a_guard_of_two_steps_is_no_guard() -> None:
+    (stop,) = in_a_step("if step % 2 == 0:\n    out.mean().item()")
+    assert stop.heat == "every step"
+
+
+def test_a_batch_of_a_pinned_loader_copies_without_waiting() -> None:
+    text = """
+data = TensorDataset(torch.randn(64, 8))
+for (batch,) in DataLoader(data, batch_size=4, pin_memory={pin}):
+    model(batch.to(device, non_blocking={blocking}))
+"""
+    hot = [
+        [s for s in stops_of(text.format(pin=pin, blocking=b)) if s.heat == "every step"]
+        for pin, b in ((True, True), (True, False), (False, False))
+    ]
+    assert [len(h) for h in hot] == [0, 1, 1]
+
+
+def test_a_module_takes_its_buffers_along() -> None:
+    setup = """
+class Shift(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("offset", torch.zeros(3))
+        self.plain = torch.zeros(3)
+shift = Shift().to(device)
+"""
+    assert len(in_a_step("shift.offset.tolist()", setup)) == 1
+    assert in_a_step("shift.plain.tolist()", setup) == []
+
+
+def test_the_code_of_a_dataset_is_not_on_the_gpu() -> None:
+    text = """
+class Rows(Dataset):
+    def __len__(self):
+        return 9
+    def __getitem__(self, i):
+        row = torch.randn(8)
+        return row[row > 0].sum().item()
+for batch in DataLoader(Rows(), batch_size=4):
+    model(x).mean().backward()
+"""
+    assert stops_of(text) == []
+
+
+def test_the_rank_of_what_a_mask_reads_reaches_the_backward_pass() -> None:
+    reads = "picked = model(x)[x[:, :2] > 0].sum()\npicked.backward()"
+    assert "backward" in [s.wait.operation for s in in_a_step(reads)]
+    plain = "picked = model(x)[:, 0].sum()\npicked.backward()"
+    assert "backward" not in [s.wait.operation for s in in_a_step(plain)]
+
+
+def faults_of(text: str) -> list[str]:
+    return [t.fault for t in DeviceFlow.of(rooflint.open_source("t.py", HEAD + text)).timings]
+
+
+def test_a_clock_around_launches_is_wrong_and_one_after_a_wait_is_not() -> None:
+    wrong = "start = time.time()\ny = model(x)\nprint(time.time() - start)\n"
+    right = "start = time.time()\ny = model(x).sum().item()\nprint(time.time() - start)\n"
+    host = "start = time.time()\ny = sum(range(9))\nprint(time.time() - start)\n"
+    assert [faults_of(t) for t in (wrong, right, host)] == [["stop"], [], []]
+
+
+def test_a_clock_started_before_the_gpu_is_done_times_that_too() -> None:
+    text = "y = model(x)\nstart = time.time()\nmodel(x)\ntorch.cuda.synchronize()\n"
+    assert faults_of(text + "print(time.time() - start)\n") == ["start"]
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        "def f(): return f()\nf()",
+        "class A:\n    def __getattr__(self, n):\n        return getattr(self, n)\nA().x",
+        "x = []\nx.append(x)\nprint(x)\nf'{x}'",
+        "d = {}\nd['d'] = d\nstr(d)",
+        "def g():\n    yield from g()\nfor v in g(): pass",
+        "a = (1,)\nfor i in range(9): a = (a, a)",
+        "while True: x = x + 1",
+        "class B(B): pass",
+        "def f(g): return g(g)\nf(f)",
+        "m = nn.Sequential()\nm.append(m)\nm(x).item()",
+        "for i in range(9):\n  for j in range(9):\n    for k in range(9): x = x @ x",
+    ],
+)
+def test_no_program_is_too_strange_to_be_followed(strange: str) -> None:
+    rooflint.check(rooflint.open_source("strange.py", HEAD + strange + "\n"))
