@@ -187,3 +187,29 @@ def test_a_run_without_gpu_has_the_cpu_s_time_in_operators(tmp_path: Path) -> No
     assert lines[2].backward_us == pytest.approx(20)
     assert lines[3].device_us == 0
     assert lines[2].cpu_us == pytest.approx(30)
+
+
+def test_a_real_backward_lands_on_its_forward_lines(tmp_path: Path) -> None:
+    """Two products, one loss, one call of backward, profiled here: products cost most there."""
+    torch = pytest.importorskip("torch")
+    from torch.profiler import ProfilerActivity, profile
+
+    mark = torch._C._profiler._RecordFunctionFast
+    x = torch.randn(256, 256, requires_grad=True)
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler:
+        with mark("train.py:1"):
+            hidden = x @ x
+        with mark("train.py:2"):
+            loss = (hidden @ hidden).sum()
+        with mark("train.py:3"):
+            loss.backward()
+    path = tmp_path / "trace.json"
+    profiler.export_chrome_trace(str(path))
+    recording = read(path)
+    lines = {line.line: line for line in recording.lines}
+    assert lines[1].backward_us > 0 < lines[2].backward_us
+    assert lines[3].backward_us == 0
+    assert lines[3].forward_us < 0.2 * (lines[1].backward_us + lines[2].backward_us)
+    products = 3 * 2 * 256**3
+    assert lines[1].flop
+    assert products <= lines[1].flop <= products + 256**2  # and the sum of both gradients of x

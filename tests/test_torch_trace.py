@@ -78,10 +78,27 @@ def test_lines_are_those_of_a_second_way_to_count(line_trace: Recording) -> None
     assert backward_us == pytest.approx(76_247.267 - sum(expected.values()), abs=0.01)
 
 
+def test_products_of_the_run_have_the_flops_of_their_shapes(line_trace: Recording) -> None:
+    """2·M·N·K over all `mm`, `bmm` and `addmm` of the file; each of them launched a product."""
+    expected = 0
+    for event in events_of(RECORDINGS / "line_trace.json.gz"):
+        dims = event.get("args", {}).get("Input Dims")
+        if event["name"] in ("aten::mm", "aten::bmm", "aten::addmm"):
+            (*batch, m, k), (*_, n) = dims[1:3] if event["name"] == "aten::addmm" else dims[:2]
+            expected += 2 * (batch[0] if batch else 1) * m * n * k
+    products = [kernel for kernel in line_trace.kernels if kernel.op in PRODUCTS]
+    assert sum(kernel.flop or 0 for kernel in products) == expected
+    assert {kernel.precision for kernel in products} == {"fp32"}
+    on_lines = sum(line.flop or 0 for line in line_trace.lines)
+    assert expected < on_lines < 1.01 * expected  # additions and sums beside them
+
+
+PRODUCTS = {"aten::mm", "aten::bmm", "aten::addmm"}
+
+
 def marks_around_launches(path: Path) -> dict[int, float]:
     """GPU time by line of what the main thread launched."""
-    with gzip.open(path, "rt") as file:
-        events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+    events = events_of(path)
     marks = sorted(
         (event["ts"], event["ts"] + event["dur"], int(event["name"].rpartition(":")[2]))
         for event in events
@@ -102,3 +119,8 @@ def marks_around_launches(path: Path) -> dict[int, float]:
             line = min(around, key=lambda mark: mark[1] - mark[0])[2]
             total_us[line] += event["dur"]
     return {line: round(us, 3) for line, us in total_us.items()}
+
+
+def events_of(path: Path) -> list[dict[str, Any]]:
+    with gzip.open(path, "rt") as file:
+        return [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]

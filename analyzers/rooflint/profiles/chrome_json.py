@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
 from io import BufferedIOBase
 from typing import Any, Protocol, cast
@@ -191,10 +192,10 @@ class _Decoder:
     def quickly(self, piece: bytes) -> list[Event] | None:
         """All events of a piece, or `None` if it does not decode as it stands."""
         if self._quick is not None:
-            try:
+            # msgspec's errors are ValueErrors; it also refuses values of an unexpected type, and
+            # the NaN that the standard library takes.
+            with suppress(ValueError, RecursionError):
                 return self._quick.decode(b"[" + piece + b"]")
-            except (ValueError, RecursionError):  # msgspec.DecodeError is a ValueError
-                return None
         try:
             values = self._json.decode(f"[{piece.decode()}]")
         except (ValueError, RecursionError):
