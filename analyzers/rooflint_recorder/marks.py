@@ -395,7 +395,7 @@ class TracedLines(LineMarks):
         if self.marking and self._owns(code):
             self._enter()
             # A generator goes on in the line that yielded; a function begins with its `def`.
-            if frame.f_lasti > 0 and code.co_flags & _GENERATORS:
+            if code.co_flags & _GENERATORS and frame.f_lineno != code.co_firstlineno:
                 self._line(code, frame.f_lineno)
             return self._on_event
         if self._watchers and id(code) in self._watchers:

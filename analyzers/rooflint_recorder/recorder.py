@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from rooflint_recorder.marks import Mark
     from rooflint_recorder.torch_profiler import TorchProfiler
 
 
@@ -64,7 +63,8 @@ def _run_as_python_would(run_target: Any, recorder: Recorder | CounterRun | None
         raise
     except BaseException as error:
         if recorder:
-            recorder.exit_code = 1
+            # Python ends itself by SIGINT after an interrupt that nobody caught.
+            recorder.exit_code = 130 if isinstance(error, KeyboardInterrupt) else 1
             recorder.exit_error = _one_line(error)
         # Python shows the traceback as the script's hook wants it, but without our frames.
         traceback = program.without_our_frames(error.__traceback__)
@@ -100,7 +100,7 @@ class Recorder:
         self._profiler: TorchProfiler | None = None
         self._marks: LineMarks | None = None
         self._deadline = Deadline()
-        self._step_mark: Mark | None = None
+        self._step_mark: Any = None
         self._early: Any = None
         """What was recorded before the window, kept until the window holds a whole step."""
         self._result: Any = None
@@ -109,6 +109,7 @@ class Recorder:
         self._busy_writing = False
         self._killed = False
         self._finished = False
+        self._forked_while_recording = False
 
     def get_ready(self) -> None:
         """Start as soon as the script has imported torch."""
@@ -124,12 +125,17 @@ class Recorder:
 
     def finish(self) -> None:
         """The script has ended: write what there is."""
-        if self._finished or self._abandoned():
+        if self._finished:
+            return
+        if self._abandoned():
+            self._leave_child()
             return
         self._finished = True
         with self._noting("The recording could not be finished"):
             if self._window.stage is not Stage.CLOSED:
                 self._window.close("the script ended")
+                if self._steps is not None:
+                    self._steps.end()
             self._stop()
         self._write(ended=True)
 
@@ -215,8 +221,8 @@ class Recorder:
         number = self._window.first_step + self._window.whole_steps
         from torch.autograd.profiler import record_function
 
-        self._step_mark = record_function(f"ProfilerStep#{number}")
-        self._step_mark.__enter__()
+        self._step_mark = mark = record_function(f"ProfilerStep#{number}")
+        mark.__enter__()
 
     def _end_step(self) -> None:
         if self._step_mark is not None:
@@ -256,7 +262,7 @@ class Recorder:
         try:
             with self._noting("The trace could not be written"):
                 self._write_trace()
-            if self._steps is not None:
+            if self._steps is not None and not ended:
                 self._steps.count_only()
             if ended and self._marks is not None:
                 if self._marks.taken_over:
@@ -345,8 +351,17 @@ class Recorder:
             self._marks.end_in_child()
         if self._profiler is not None and self._profiler.running:
             self._profiler.ignore_this_thread()
+            self._forked_while_recording = True
         if signal.getsignal(signal.SIGTERM) == self._on_terminate:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def _leave_child(self) -> None:
+        """A forked child ends by itself; but torch's profiler would wait for a thread it lost."""
+        if self._forked_while_recording:
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(Exception):
+                    stream.flush()
+            os._exit(self.exit_code or 0)
 
     def _finish_before_os_exit(self) -> None:
         exit_now = os._exit

@@ -43,6 +43,8 @@ class Steps:
         self._just_began = False
         """No line of the loop's body has run since its iteration began."""
         self._inside = False
+        self._went_round = False
+        """An iteration began since the optimizer stepped last."""
         self._counting_optimizer_steps = False
         self._mistakes = 0
 
@@ -62,6 +64,10 @@ class Steps:
                 self._window.steps_seen += self._loop.iterations_per_step
             elif self._counting_optimizer_steps:
                 self._count_optimizer_step()
+            elif not self._went_round:
+                # Python does not tell of iterations here: the whole loop stands on one line.
+                self._window.steps_seen += self._loop.iterations_per_step
+            self._went_round = False
         elif not (
             self._window.stage is Stage.CLOSED
             or self._mistakes == MISTAKES
@@ -75,14 +81,21 @@ class Steps:
             self._look_for_loop(optimizer)
 
     def count_only(self) -> None:
-        """The window is closed: watch no lines, keep no frames."""
+        """The window is closed: watch no lines, keep no frames, count by optimizer steps."""
         if self._search is not None:
             self._search.give_up()
             self._search = None
-        if self._counting_optimizer_steps:
-            self._counting_optimizer_steps = False
-            self._window.steps_seen -= 1  # each was counted as the iteration that it would begin
+        if self._loop is not None:
+            if self._went_round or self._counting_optimizer_steps:
+                self._window.steps_seen -= 1  # this iteration is counted when its optimizer steps
+            self._window.steps_seen -= self._window.steps_seen % self._loop.iterations_per_step
+        self._counting_optimizer_steps = False
         self._unwatch()
+
+    def end(self) -> None:
+        """The script has ended."""
+        if self._counting_optimizer_steps:
+            self._window.steps_seen -= 1  # each was counted as the iteration that it would begin
 
     def _look_for_loop(self, optimizer: int) -> None:
         if self._window.stage is Stage.CLOSED:
@@ -100,7 +113,7 @@ class Steps:
 
     def _follow(self, loop: _StepLoop) -> None:
         self._loop = loop
-        self._inside, self._just_began = True, False
+        self._inside, self._just_began, self._went_round = True, False, False
         self._window.steps_seen = 2 * loop.iterations_per_step
         if not self._marks.watching_is_free and loop.iterations_per_step != 1:
             self._window.time_plain_steps = False
@@ -130,12 +143,15 @@ class Steps:
             return True
         if self._inside:
             self._inside = False
+            if self._just_began:
+                self._went_round = False
             self._do(self._window.left(self._just_began))
         if line == 0:
             loop.frame = None
         return False
 
     def _begin_iteration(self) -> None:
+        self._went_round = True
         if self._window.stage is Stage.RECORDED and not self._marks.marking:
             self._do(Action.RECORD)  # put off until an iteration began
             return
@@ -154,14 +170,13 @@ class Steps:
         """Steps are counted here where watching lines would slow them down."""
         loop = self._loop
         assert loop is not None
-        action = self._window.iteration()
-        if action is Action.NOTHING:
-            return
-        self._counting_optimizer_steps = False
-        if loop.frame is not None and loop.holds_caller():
-            self._marks.watch(loop.frame, self._saw)
-        else:
-            loop.frame = None
+        frame = next((frame for frame in _stack() if frame.f_code is loop.code), None)
+        if frame is not loop.frame:
+            loop.frame = frame  # another epoch, in another call
+            self._window.left(began=False)
+        if self._window.iteration() is Action.RECORD and frame is not None:
+            self._counting_optimizer_steps = False
+            self._marks.watch(frame, self._saw)
 
 
 class _StepLoop:

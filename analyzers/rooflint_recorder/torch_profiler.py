@@ -39,13 +39,13 @@ class TorchProfiler:
         torch has room for one only; the script's wins.
         """
 
-        def prepare(*arguments: Any) -> Any:
+        def prepare(*arguments: Any, **options: Any) -> Any:
             before_others()
-            return self._prepare(*arguments)
+            return self._prepare(*arguments, **options)
 
-        def enable(*arguments: Any) -> Any:
+        def enable(*arguments: Any, **options: Any) -> Any:
             before_others()
-            return self._enable(*arguments)
+            return self._enable(*arguments, **options)
 
         self._module._prepare_profiler = prepare
         self._module._enable_profiler = enable

@@ -93,7 +93,6 @@ class Window:
             self.whole_steps += 1
             if self.whole_steps < self._recorded_steps:
                 return Action.STEP
-            self.steps_seen -= 1  # what begins here is counted when its optimizer steps
             return self.close(f"{self._recorded_steps} steps were recorded")
         return Action.NOTHING
 
@@ -122,7 +121,6 @@ class Window:
             self.why_closed = what
             return Action.CLOSE
         if self.stage is Stage.RECORDED:
-            self.steps_seen -= 1
             return self.close(what)
         return Action.NOTHING
 

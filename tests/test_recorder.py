@@ -1,0 +1,397 @@
+"""The recorder, run as users run it: a real script in a real Python, with torch on the CPU."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rooflint_recorder.window import PLAIN_STEPS, Action, Stage, Window
+
+SCRIPTS = Path(__file__).parent / "scripts"
+LAUNCH = Path(__file__).parent.parent / "analyzers" / "rooflint_recorder" / "launch.py"
+
+needs_torch = pytest.mark.skipif(
+    subprocess.run([sys.executable, "-c", "import torch"], capture_output=True).returncode != 0,
+    reason="this Python has no torch",
+)
+
+
+@needs_torch
+def test_every_operator_is_on_its_own_line(tmp_path: Path) -> None:
+    """Operators, generators, coroutines, threads, recursion, exceptions, lambdas, backward."""
+    script = SCRIPTS / "lines.py"
+    expected: defaultdict[int, set[int]] = defaultdict(set)
+    for number, line in enumerate(script.read_text().splitlines(), 1):
+        if found := re.search(r"#((?: \d+)+)$", line):
+            for size in found[1].split():
+                expected[int(size)].add(number)
+
+    run = record(tmp_path, str(script))
+
+    seen: defaultdict[int, set[int | None]] = defaultdict(set)
+    for event in run.events:
+        if event["name"] == "aten::mul" and len(event["args"]["Input Dims"][0]) == 1:
+            seen[event["args"]["Input Dims"][0][0]].add(run.line_of(event))
+    if not run.profiles_all_threads:
+        expected.pop(81)
+    assert len(expected) >= 28
+    assert seen == expected
+
+
+@needs_torch
+def test_ranges_nest_and_none_stays_open(tmp_path: Path) -> None:
+    run = record(tmp_path, str(SCRIPTS / "lines.py"))
+    for thread in {mark["tid"] for mark in run.marks}:
+        ends: list[float] = []
+        own = [mark for mark in run.marks if mark["tid"] == thread]
+        for mark in sorted(own, key=lambda mark: (mark["ts"], -mark["dur"])):
+            while ends and ends[-1] <= mark["ts"]:
+                ends.pop()
+            end = mark["ts"] + mark["dur"]
+            assert not ends or end <= ends[-1] + 0.001  # times are printed to a nanosecond
+            ends.append(end)
+    assert len(run.marks) == run.meta["window"]["mark_count"]
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    "ending", ["end", "raise", "exit", "message", "os._exit", "hook", "interrupt"]
+)
+def test_a_script_sees_and_does_what_it_would_alone(tmp_path: Path, ending: str) -> None:
+    arguments = ["-W", "ignore", "mirror.py", ending, "--flag"]
+    plain = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=SCRIPTS,
+        env=dict(os.environ),
+        input=b"typed",
+        capture_output=True,
+    )
+    run = record(tmp_path, *arguments[2:], options=arguments[:2], cwd=SCRIPTS, stdin=b"typed")
+    assert run.stdout.splitlines() == plain.stdout.decode().splitlines()
+    assert run.stderr == plain.stderr.decode()
+    assert run.code == plain.returncode
+    code = 130 if ending == "interrupt" else plain.returncode
+    assert run.meta["exit"]["code"] == code
+
+
+@needs_torch
+def test_a_module_runs_as_with_dash_m(tmp_path: Path) -> None:
+    package = tmp_path / "project" / "pack"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "other.py").write_text("value = 7\n")
+    (package / "train.py").write_text(
+        "import sys, torch\n"
+        "from . import other\n"
+        "print(__name__, __spec__.name, sys.argv, sys.path[0], other.value)\n"
+        "torch.ones(3) * 2\n"
+        "raise KeyError('x')\n"
+    )
+    command = ["-m", "pack.train", "a"]
+    plain = subprocess.run(
+        [sys.executable, *command], cwd=package.parent, capture_output=True, text=True
+    )
+    run = record(tmp_path, *command, cwd=package.parent)
+    assert (run.stdout, run.stderr, run.code) == (plain.stdout, plain.stderr, plain.returncode)
+    multiplication = next(event for event in run.events if event["name"] == "aten::mul")
+    assert run.line_of(multiplication) == 4
+
+
+@needs_torch
+def test_children_run_unrecorded_and_unharmed(tmp_path: Path) -> None:
+    plain = subprocess.run(
+        [sys.executable, "children.py", "a"],
+        cwd=SCRIPTS,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "ROOFLINT": "1"},
+    )
+    run = record(tmp_path, "children.py", "a", cwd=SCRIPTS)
+    assert (run.stdout, run.stderr, run.code) == (plain.stdout, plain.stderr, 0)
+    assert sorted(path.name for path in run.folder.iterdir()) == [
+        "meta.json",
+        "sources",
+        "trace.json.gz",
+    ]
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    ("loop", "steps"),
+    [
+        ("gan", 12),
+        ("critics", 12),
+        ("forever", 12),
+        ("accumulate", 24),
+        ("epochs", 20),
+    ],
+)
+def test_the_step_loop_is_found(tmp_path: Path, loop: str, steps: int) -> None:
+    script = SCRIPTS / "loops.py"
+    text = script.read_text()
+    line = text[: text.index("# the loop", text.index(f"def {loop}()"))].count("\n") + 1
+
+    run = record(tmp_path, str(script), loop)
+
+    window = run.meta["window"]
+    assert window["step_line"] == [str(script), line]
+    assert window["steps_seen"] == steps
+    first, count = window["first_step"], window["step_count"]
+    assert count == (3 if loop != "epochs" or sys.version_info < (3, 12) else 1)
+    recorded = [event for event in run.trace if event.get("name", "").startswith("ProfilerStep#")]
+    names = [event["name"] for event in recorded if event["cat"] == "user_annotation"]
+    assert names[:count] == [f"ProfilerStep#{first + number}" for number in range(count)]
+    assert run.stdout.splitlines()[-1] == f"steps {steps}"
+
+
+@needs_torch
+def test_a_script_that_fails_keeps_its_whole_steps(tmp_path: Path) -> None:
+    run = record(tmp_path, str(SCRIPTS / "loops.py"), "fails")
+    assert run.meta["exit"] == {"code": 1, "error": "RuntimeError: loss is nan"}
+    assert 1 <= run.meta["window"]["step_count"] <= 2
+    assert run.meta["window"]["steps_seen"] == 8
+
+
+@needs_torch
+def test_a_script_that_profiles_itself_still_can(tmp_path: Path) -> None:
+    run = record(tmp_path, str(SCRIPTS / "loops.py"), "profiles")
+    assert run.stdout == "events True\nsteps 12\n"
+    assert run.marks
+    assert "profiler of its own" in " ".join(run.meta["notes"])
+
+
+@needs_torch
+def test_a_short_script_is_recorded_from_its_start(tmp_path: Path) -> None:
+    run = record(tmp_path, str(SCRIPTS / "train.py"), "3")
+    assert run.meta["window"]["step_count"] is None
+    assert run.meta["window"]["steps_seen"] == 3
+    lines = {int(mark["name"].rpartition(":")[2]) for mark in run.marks}
+    assert {11, 16, 17, 18, 29, 30} <= lines
+
+
+@needs_torch
+def test_a_terminated_script_keeps_what_was_recorded(tmp_path: Path) -> None:
+    run = record(tmp_path, str(SCRIPTS / "forever.py"), until="child", end=signal.SIGTERM)
+    os.kill(int(run.stdout.split()[1]), signal.SIGKILL)
+    assert run.code == -signal.SIGTERM
+    assert any(event["name"] == "aten::mm" for event in run.events)
+
+
+@needs_torch
+def test_other_ranks_are_not_recorded(tmp_path: Path) -> None:
+    run = record(tmp_path, str(SCRIPTS / "train.py"), environment={"RANK": "1", "LOCAL_RANK": "0"})
+    assert (run.code, run.stdout) == (0, "loss True\n")
+    assert not list(run.folder.iterdir())
+
+
+@needs_torch
+def test_what_a_recording_says_of_its_run_is_true(tmp_path: Path) -> None:
+    run = record(tmp_path, "train.py", "9", cwd=SCRIPTS)
+    meta, script = run.meta, str(SCRIPTS / "train.py")
+    assert meta["argv"] == ["train.py", "9"]
+    assert meta["cwd"] == str(SCRIPTS)
+    assert meta["files"][script]["loops"] == [[24, 30]]
+    assert meta["functions"] == {
+        f"{script}:10": "Net.__init__",
+        f"{script}:15": "Net.forward",
+        f"{script}:21": "main",
+    }
+    kept = run.folder / "sources" / f"{meta['files'][script]['sha256']}.py"
+    assert kept.read_bytes() == (SCRIPTS / "train.py").read_bytes()
+    assert meta["device"]["kind"] in ("cpu", "cuda")
+    if meta["device"]["kind"] == "cpu":
+        assert meta["host_peaks"]["flop_per_s"]["fp32"] > 1e9
+        assert meta["host_peaks"]["dram_bytes_per_s"] > 1e8
+    assert meta["window"]["plain_step_us"] > 0
+
+
+@needs_torch
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="sys.monitoring has room for several")
+def test_a_debugger_keeps_its_trace_function(tmp_path: Path) -> None:
+    script = tmp_path / "debugged.py"
+    script.write_text(
+        "import sys\n"
+        "trace = lambda *event: None\n"
+        "sys.settrace(trace)\n"
+        "import torch\n"
+        "torch.ones(3) * 2\n"
+        "print(sys.gettrace() is trace)\n"
+    )
+    run = record(tmp_path, str(script))
+    assert run.stdout == "True\n"
+    assert "holds sys.settrace" in run.meta["notes"][0]
+
+
+@pytest.mark.parametrize("version", ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14"])
+def test_marks_are_the_same_in_every_python(tmp_path: Path, version: str) -> None:
+    python = python_of(version)
+    if python is None:
+        pytest.skip(f"there is no Python {version} here")
+    said = subprocess.run(
+        [python, str(SCRIPTS / "marks.py")], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert said.returncode == 0, said.stderr
+    assert said.stdout == (SCRIPTS / "marks.expected").read_text()
+
+
+def test_a_window_opens_after_warm_up_and_a_plain_stretch() -> None:
+    clock = iter([10.0, 16.0])
+    window = Window(lambda: next(clock))
+    assert [window.iteration() for _ in range(3)] == [Action.NOTHING, Action.NOTHING, Action.PAUSE]
+    window.start_clock()
+    plain = [window.iteration() for _ in range(PLAIN_STEPS)]
+    assert plain == [Action.NOTHING] * (PLAIN_STEPS - 1) + [Action.RECORD]
+    assert window.plain_step_us == 6.0 / PLAIN_STEPS * 1e6
+    assert window.first_step == 2 + PLAIN_STEPS
+    assert [window.iteration() for _ in range(3)] == [Action.STEP, Action.STEP, Action.CLOSE]
+    assert (window.whole_steps, window.stage) == (3, Stage.CLOSED)
+
+
+def test_an_epoch_that_ends_is_neither_timed_nor_recorded_as_a_step() -> None:
+    clock = iter([0.0, 1.0, 100.0, 106.0])
+    window = Window(lambda: next(clock))
+    for _ in range(3):
+        window.iteration()
+    window.start_clock()
+    window.iteration()
+    assert window.left(began=True) is Action.NOTHING  # the header found the end
+    assert window.steps_seen == 3
+    window._clock()
+    assert window.iteration() is Action.NOTHING  # the clock starts anew
+    assert [window.iteration() for _ in range(PLAIN_STEPS)][-1] is Action.RECORD
+    assert window.plain_step_us == 6.0 / PLAIN_STEPS * 1e6
+    assert window.left(began=True) is Action.DISCARD
+    assert window.iteration() is Action.RECORD
+    assert window.iteration() is Action.STEP
+    assert window.left(began=False) is Action.CLOSE
+    assert window.whole_steps == 1
+
+
+def test_a_run_without_a_loop_is_bounded() -> None:
+    window = Window(float)
+    assert window.full("enough was recorded") is Action.CLOSE
+    assert window.stage is Stage.EARLY_FULL
+    assert window.full("enough was recorded") is Action.NOTHING
+
+
+# --- helpers ----------------------------------------------------------------------------
+
+
+@dataclass
+class Run:
+    folder: Path
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        return json.loads((self.folder / "meta.json").read_text())
+
+    @property
+    def trace(self) -> list[dict[str, Any]]:
+        with gzip.open(self.folder / "trace.json.gz") as file:
+            return json.load(file)["traceEvents"]
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return [event for event in self.trace if event.get("cat") == "cpu_op"]
+
+    @property
+    def marks(self) -> list[dict[str, Any]]:
+        return [event for event in self.events if re.search(r"\.py:\d+$", event["name"])]
+
+    @property
+    def profiles_all_threads(self) -> bool:
+        return tuple(map(int, self.meta["versions"]["torch"].split(".")[:2])) >= (2, 6)
+
+    def line_of(self, event: dict[str, Any]) -> int | None:
+        """The line of the innermost range around an event."""
+        around = [
+            mark
+            for mark in _marks(self)
+            if mark["tid"] == event["tid"]
+            and mark["ts"] <= event["ts"]
+            and event["ts"] + event["dur"] <= mark["ts"] + mark["dur"]
+        ]
+        if not around:
+            return None
+        return int(max(around, key=lambda mark: mark["ts"])["name"].rpartition(":")[2])
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+@lru_cache(maxsize=1)
+def _marks(run: Run) -> list[dict[str, Any]]:
+    return run.marks
+
+
+def record(
+    tmp_path: Path,
+    *target: str,
+    options: list[str] | None = None,
+    cwd: Path | None = None,
+    stdin: bytes = b"",
+    environment: dict[str, str] | None = None,
+    until: str | None = None,
+    end: signal.Signals | None = None,
+) -> Run:
+    """Run a target under the recorder; `end` is sent a second after it said `until`."""
+    folder = tmp_path / "recording"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    settings = tmp_path / "settings.json"
+    root = str(cwd or Path(target[0]).parent)
+    settings.write_text(
+        json.dumps({"mode": "timeline", "folder": str(folder), "root": root, "rooflint": "0"})
+    )
+    process = subprocess.Popen(
+        [sys.executable, *(options or []), str(LAUNCH), str(settings), *target],
+        cwd=cwd,
+        env={**os.environ, "ROOFLINT": "1", **(environment or {})},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    before = b""
+    if until is not None:
+        assert process.stdout is not None and end is not None
+        while until.encode() not in before:
+            before += process.stdout.readline()
+        time.sleep(1)
+        process.send_signal(end)
+    stdout, stderr = process.communicate(stdin, timeout=120)
+    return Run(folder, process.returncode, (before + stdout).decode(), stderr.decode())
+
+
+def python_of(version: str) -> str | None:
+    if sys.version_info[:2] == tuple(map(int, version.split("."))):
+        return sys.executable
+    for found in (
+        shutil.which(f"python{version}"),
+        *map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python")),
+    ):
+        if found:
+            asked = subprocess.run(
+                [found, "-c", "import sys; print(*sys.version_info[:2], sep='.')"],
+                capture_output=True,
+                text=True,
+            )
+            if asked.stdout.strip() == version:
+                return found
+    return None
