@@ -79,8 +79,10 @@ def test_in_an_untrusted_workspace_files_are_checked_and_nothing_in_it_is_run(vs
     _play("untrusted")
 
 
-def test_without_a_python_one_message_leads_to_the_setting(vsix: Path) -> None:
-    _play("no_python")
+def test_a_server_that_cannot_start_is_told_once_and_one_that_ends_is_started_again(
+    vsix: Path,
+) -> None:
+    _play("trouble")
 
 
 def _play(scenario: str) -> None:

@@ -15,6 +15,7 @@ import {
 import {
   ExecuteCommandRequest,
   type LanguageClient,
+  State,
   WorkDoneProgress,
   WorkDoneProgressCancelNotification,
 } from "vscode-languageclient/node";
@@ -181,6 +182,10 @@ async function run(
       arguments: [request],
       workDoneToken: token,
     });
+  } catch (error) {
+    throw client.state === State.Running
+      ? error
+      : new Refusal("rooflint's server ended during the run, and with it the run: see the server's log.");
   } finally {
     cancelling.dispose();
     listening.dispose();

@@ -9,9 +9,10 @@ import {
   window,
   workspace,
 } from "vscode";
-import { LanguageClient, State } from "vscode-languageclient/node";
+import { type LanguageClient, State } from "vscode-languageclient/node";
+import { Client } from "./client";
 import type { Profiler } from "./profile";
-import { findServerPython, NoPython } from "./python";
+import { findServerPython, type Python } from "./python";
 import { selectedInterpreter } from "./pythonExtension";
 import { settingsFor } from "./settings";
 import type { Status } from "./status";
@@ -72,42 +73,47 @@ export class Server implements Disposable {
           untrustedFolders: workspace.isTrusted ? [] : (workspace.workspaceFolders ?? []).map(({ uri }) => uri.fsPath),
         },
       );
-      this.#log.info(`Python ${python.version.join(".")} at ${python.executable} runs the server.`);
-      this.#client = this.#createClient(python.executable);
-      this.#profiler.listen(this.#client);
-      await this.#client.start();
-      this.#status.ready();
+      await this.#startOn(python);
     } catch (error) {
       this.#client = undefined;
       this.#status.failed();
       const message = error instanceof Error ? error.message : String(error);
       this.#log.error(message);
-      void offerHelp(error instanceof NoPython ? message : `rooflint's server did not start: ${message}`, this.#log);
+      void this.#offerHelp(message);
     }
   }
 
-  #createClient(python: string): LanguageClient {
-    return new LanguageClient(
-      "rooflint",
-      "rooflint server",
-      {
-        command: python,
-        // Isolated: the user's PYTHONPATH is for their scripts. The launcher knows where our packages lie.
-        args: ["-I", this.#context.asAbsolutePath("server/launch.py")],
-        options: { cwd: this.#context.extensionPath },
-      },
-      {
-        documentSelector: [{ scheme: "file", language: "python" }],
-        diagnosticCollectionName: "rooflint",
-        outputChannel: this.#log,
-        stdioOptions: {
-          stdout: (stream, log) => stream.on("data", (text) => log.info(String(text).trimEnd())),
-          stderr: (stream, log) => stream.on("data", (text) => log.info(String(text).trimEnd())),
-        },
-        synchronize: { configurationSection: "rooflint" },
-        markdown: { isTrusted: { enabledCommands: ["rooflint.profileFile", "rooflint.showOutput"] } },
-      },
+  async #startOn({ executable, version }: Python): Promise<void> {
+    this.#log.info(`Python ${version.join(".")} at ${executable} runs the server.`);
+    const launcher = this.#context.asAbsolutePath("server/launch.py");
+    const client = new Client(executable, launcher, this.#context.extensionPath, this.#log, (why) =>
+      this.#offerHelp(why),
     );
+    this.#client = client;
+    this.#profiler.listen(client);
+    client.onDidChangeState(({ newState }) => this.#show(newState));
+    try {
+      await client.start();
+    } catch (error) {
+      this.#log.error(String(error));
+      throw new Error(`rooflint's server did not start on ${executable}: see its log, or name another Python.`);
+    }
+  }
+
+  /** It may also end, and be started again by the client, between our own turns. */
+  #show(state: State): void {
+    switch (state) {
+      case State.Starting:
+        this.#status.starting();
+        break;
+      case State.Running:
+        this.#status.ready();
+        break;
+      case State.StartFailed:
+      case State.Stopped:
+        this.#status.failed();
+        break;
+    }
   }
 
   async #stop(): Promise<void> {
@@ -115,15 +121,15 @@ export class Server implements Disposable {
     this.#client = undefined;
     await client?.dispose().catch((error) => this.#log.warn(`The server did not stop in order: ${error}`));
   }
-}
 
-async function offerHelp(message: string, log: LogOutputChannel): Promise<void> {
-  const choice = await window.showErrorMessage(message, "Open Setting", "Show Log");
-  if (choice === "Open Setting") {
-    // On a remote machine these settings are that machine's, and the plain page would not show them.
-    const page = env.remoteName ? "workbench.action.openRemoteSettings" : "workbench.action.openSettings";
-    await commands.executeCommand(page, { query: "rooflint.serverPython" });
-  } else if (choice === "Show Log") {
-    log.show();
+  async #offerHelp(message: string): Promise<void> {
+    const choice = await window.showErrorMessage(message, "Open Setting", "Show Log");
+    if (choice === "Open Setting") {
+      // On a remote machine these settings are that machine's, and the plain page would not show them.
+      const page = env.remoteName ? "workbench.action.openRemoteSettings" : "workbench.action.openSettings";
+      await commands.executeCommand(page, { query: "rooflint.serverPython" });
+    } else if (choice === "Show Log") {
+      this.#log.show();
+    }
   }
 }

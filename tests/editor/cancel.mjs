@@ -14,7 +14,7 @@ function prepare(base) {
   return project;
 }
 
-await scenario("cancel", { prepare, settings: { "python.defaultInterpreterPath": PYTHON } }, async (editor) => {
+await scenario("cancel", { prepare, settings: () => ({ "python.defaultInterpreterPath": PYTHON }) }, async (editor) => {
   await editor.open("endless.py");
   await editor.command("Rooflint: Profile This File");
   await until("the script is under way", () => existsSync(processFile), 120);

@@ -14,62 +14,66 @@ function prepare(base) {
   return join(base, "project");
 }
 
-await scenario("first_profile", { prepare, settings: { "python.defaultInterpreterPath": PYTHON } }, async (editor) => {
-  const { page } = editor;
-  const source = readFileSync(file, "utf8").split("\n");
-  const read = source.findIndex((line) => line.includes("total += loss.item()")) + 1;
+await scenario(
+  "first_profile",
+  { prepare, settings: () => ({ "python.defaultInterpreterPath": PYTHON }) },
+  async (editor) => {
+    const { page } = editor;
+    const source = readFileSync(file, "utf8").split("\n");
+    const read = source.findIndex((line) => line.includes("total += loss.item()")) + 1;
 
-  await editor.open("train.py");
-  await editor.goToLine(read, source[read - 1].indexOf("loss") + 1);
-  await editor.squiggles().first().waitFor({ state: "attached" });
-  claim("a squiggle shows the wait");
-  await editor.status("rooflint: ready").waitFor();
-  claim("the status bar says ready");
+    await editor.open("train.py");
+    await editor.goToLine(read, source[read - 1].indexOf("loss") + 1);
+    await editor.squiggles().first().waitFor({ state: "attached" });
+    claim("a squiggle shows the wait");
+    await editor.status("rooflint: ready").waitFor();
+    claim("the status bar says ready");
 
-  let card = await editor.hover("waits for the GPU");
-  await editor.shot("1-hover");
-  claim(`hover: ${(await card.innerText()).split("\n")[0]}`);
-  await page.keyboard.press("Escape");
+    let card = await editor.hover("waits for the GPU");
+    await editor.shot("1-hover");
+    claim(`hover: ${(await card.innerText()).split("\n")[0]}`);
+    await page.keyboard.press("Escape");
 
-  await editor.command("Problems: Focus on Problems View");
-  await editor.problem("waits for the GPU").first().waitFor();
-  await editor.shot("2-problems");
-  claim("Problems lists it");
+    await editor.command("Problems: Focus on Problems View");
+    await editor.problem("waits for the GPU").first().waitFor();
+    await editor.shot("2-problems");
+    claim("Problems lists it");
 
-  await page.keyboard.press("Control+1");
-  await editor.command("Rooflint: Profile This File");
-  await editor.notification("Profiling train.py").waitFor();
-  await editor.status("profiling train.py").waitFor();
-  await editor.shot("3-profiling");
-  claim("progress is shown, with a cancel");
-  await editor.command("Rooflint: Profile This File");
-  await editor.notification("train.py is being profiled: wait").waitFor();
-  claim("a second run is refused with a sentence");
+    await page.keyboard.press("Control+1");
+    await editor.command("Rooflint: Profile This File");
+    await editor.notification("Profiling train.py").waitFor();
+    await editor.status("profiling train.py").waitFor();
+    await editor.shot("3-profiling");
+    claim("progress is shown, with a cancel");
+    await editor.command("Rooflint: Profile This File");
+    await editor.notification("train.py is being profiled: wait").waitFor();
+    claim("a second run is refused with a sentence");
 
-  await editor.notification(/step [\d.]+ m?s/).waitFor({ timeout: 240_000 });
-  await editor.shot("4-profiled");
-  claim("the run ends with its result in a sentence");
-  await editor.status(/step [\d.]+ m?s/).waitFor();
-  claim("the status bar keeps the result");
+    await editor.notification(/step [\d.]+ m?s/).waitFor({ timeout: 240_000 });
+    await editor.shot("4-profiled");
+    claim("the run ends with its result in a sentence");
+    await editor.status(/step [\d.]+ m?s/).waitFor();
+    claim("the status bar keeps the result");
 
-  await editor.goToLine(read, source[read - 1].indexOf("loss") + 1);
-  card = await editor.hover("measured");
-  await editor.shot("5-measured");
-  claim(`hover: ${(await card.innerText()).split("\n")[0]}`);
-  await page.keyboard.press("Escape");
+    await editor.goToLine(read, source[read - 1].indexOf("loss") + 1);
+    card = await editor.hover("measured");
+    await editor.shot("5-measured");
+    claim(`hover: ${(await card.innerText()).split("\n")[0]}`);
+    await page.keyboard.press("Escape");
 
-  await editor.goToLine(read, source[read - 1].indexOf("loss") + 1);
-  const menu = page.locator(".action-widget .monaco-list-row", { hasText: "on the GPU" }).first();
-  await editor.pressUntil("Control+.", menu);
-  await editor.shot("6-fixes");
-  await page.keyboard.press("Enter");
-  await until(
-    "the fix is in the text",
-    async () => !(await page.locator(".view-line", { hasText: "total += loss.item()" }).count()),
-  );
-  await page.keyboard.press("Control+s");
-  await until("the fix is saved", () => !readFileSync(file, "utf8").includes("total += loss.item()"));
-  await editor.shot("7-fixed");
-  assert.match(readFileSync(file, "utf8"), /total \+= loss\.detach\(\)/);
-  claim("the quick fix is applied and saved");
-});
+    await editor.goToLine(read, source[read - 1].indexOf("loss") + 1);
+    const menu = page.locator(".action-widget .monaco-list-row", { hasText: "on the GPU" }).first();
+    await editor.pressUntil("Control+.", menu);
+    await editor.shot("6-fixes");
+    await page.keyboard.press("Enter");
+    await until(
+      "the fix is in the text",
+      async () => !(await page.locator(".view-line", { hasText: "total += loss.item()" }).count()),
+    );
+    await page.keyboard.press("Control+s");
+    await until("the fix is saved", () => !readFileSync(file, "utf8").includes("total += loss.item()"));
+    await editor.shot("7-fixed");
+    assert.match(readFileSync(file, "utf8"), /total \+= loss\.detach\(\)/);
+    claim("the quick fix is applied and saved");
+  },
+);

@@ -60,16 +60,16 @@ const SETTINGS = {
  * Starts VS Code on fresh state and runs a scenario in it; prints what held, and keeps a picture
  * and the logs of what did not.
  *
- * `prepare(base)` fills the workspace and names what to open. With `hostTests`, a script runs
+ * `prepare(base)` fills the workspace and names what to open; `settings(base)` are the user's. With `hostTests`, a script runs
  * inside the extension host instead, and the scenario waits for its end.
  */
-export async function scenario(name, { prepare, settings = {}, trusted = true, hostTests }, play) {
+export async function scenario(name, { prepare, settings = () => ({}), trusted = true, hostTests }, play) {
   mkdirSync(SHOTS, { recursive: true });
   const base = realpathSync(mkdtempSync(join(CACHE, "run-")));
   let editor;
   try {
     const opened = await prepare(base);
-    editor = await Editor.start(name, base, opened, { settings, trusted, hostTests });
+    editor = await Editor.start(name, base, opened, { settings: settings(base), trusted, hostTests });
     await play(editor);
     await editor.stop();
     rmSync(base, { recursive: true, force: true });

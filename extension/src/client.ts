@@ -1,0 +1,58 @@
+/** The language client: what it watches, where it logs, and what it does when the server's process ends. */
+
+import type { LogOutputChannel } from "vscode";
+import { CloseAction, type CloseHandlerResult, ErrorAction, LanguageClient, State } from "vscode-languageclient/node";
+import { Crashes } from "./crashes";
+
+export class Client extends LanguageClient {
+  /** `stayOff` is called with the sentence to show when the server has ended too often. */
+  constructor(python: string, launcher: string, cwd: string, log: LogOutputChannel, stayOff: (why: string) => void) {
+    const crashes = new Crashes();
+    let wasUp = false;
+    super(
+      "rooflint",
+      "rooflint",
+      {
+        command: python,
+        args: ["-I", launcher], // Isolated: the user's PYTHONPATH is for their scripts.
+        options: { cwd },
+      },
+      {
+        documentSelector: [{ scheme: "file", language: "python" }],
+        diagnosticCollectionName: "rooflint",
+        outputChannel: log,
+        stdioOptions: {
+          stdout: (stream) => stream.on("data", (text) => log.info(String(text).trimEnd())),
+          stderr: (stream) => stream.on("data", (text) => log.info(String(text).trimEnd())),
+        },
+        synchronize: { configurationSection: "rooflint" },
+        markdown: { isTrusted: { enabledCommands: ["rooflint.profileFile", "rooflint.showOutput"] } },
+        initializationFailedHandler: () => false,
+        errorHandler: {
+          // A broken pipe is followed by the end of the process, which is where something is done.
+          error: () => ({ action: ErrorAction.Continue }),
+          closed: () => afterEnd(),
+        },
+      },
+    );
+    this.onDidChangeState(({ newState }) => {
+      wasUp ||= newState === State.Running;
+    });
+
+    function afterEnd(): CloseHandlerResult {
+      if (!wasUp) {
+        return { action: CloseAction.DoNotRestart, message: "The server ended while it started." };
+      }
+      if (crashes.forgive(Date.now())) {
+        return { action: CloseAction.Restart, message: "The server ended, and is started again.", handled: true };
+      }
+      stayOff("rooflint's server keeps ending and stays off: see its log, then run Rooflint: Restart Server.");
+      return { action: CloseAction.DoNotRestart, message: "The server keeps ending and stays off." };
+    }
+  }
+
+  /** Logs, and shows nothing: what the user should know is told once, in a sentence, where it is handled. */
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
+  }
+}
