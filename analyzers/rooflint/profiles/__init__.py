@@ -1,4 +1,16 @@
-"""Recordings in, costs out; one file per format."""
+"""Recordings in, costs out; one file per format.
+
+- `streams`: opens a file however it is packed, and tells what it is
+- `chrome_json`: decodes a trace piece by piece
+- `timeline`: a trace's events as columns
+- `torch_trace`: traces of torch.profiler
+- `folder`: what `rooflint profile` wrote
+- `ncu_report`, `ncu_csv`: reports and tables of Nsight Compute
+- `steps`, `lines`, `waits`, `shapes`: where steps are, whose line an event is, what waiting costs,
+  what an operator must compute and move
+- `costs`: all of these, added up by line and kernel
+- `counters`, `counter_join`: what ncu's metrics mean, and whose kernel they are
+"""
 
 from __future__ import annotations
 
