@@ -3,6 +3,7 @@
 import { commands, type ExtensionContext, type Uri, window, workspace } from "vscode";
 import { ExecuteCommandRequest } from "vscode-languageclient/node";
 import { Profiler } from "./profile";
+import { onInterpreterSelected } from "./pythonExtension";
 import { Server } from "./server";
 import { Status } from "./status";
 
@@ -35,6 +36,7 @@ export function activate(context: ExtensionContext): void {
     workspace.onDidGrantWorkspaceTrust(() => void server.restart()),
   );
   void server.restart();
+  void onInterpreterSelected(() => void server.retry()).then((watch) => watch && context.subscriptions.push(watch));
 }
 
 export async function deactivate(): Promise<void> {

@@ -120,9 +120,8 @@ export class Profiler {
     );
     const { variables, note } = await activate(python, base, process.platform);
     const cwd = workspace.getWorkspaceFolder(uri)?.uri.fsPath ?? path.dirname(uri.fsPath);
-    this.#output.appendLine(
-      `\n${cwd}> ${[...settings.profileLauncher, python, uri.fsPath, ...settings.profileArgs].join(" ")}`,
-    );
+    const program = settings.profileLauncher.length > 0 ? settings.profileLauncher : [python];
+    this.#output.appendLine(`\n${cwd}> ${[...program, uri.fsPath, ...settings.profileArgs].join(" ")}`);
     if (note) {
       this.#output.appendLine(note);
     }

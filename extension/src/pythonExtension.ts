@@ -1,6 +1,6 @@
 /** Asks the Python extension (ms-python.python), where there is one, what it has chosen. */
 
-import { type Extension, extensions, type Uri } from "vscode";
+import { type Disposable, type Event, type Extension, extensions, type Uri } from "vscode";
 
 /** The part of its API that is used here; see @vscode/python-extension. */
 interface PythonApi {
@@ -10,6 +10,7 @@ interface PythonApi {
       environment: { readonly path: string } | string,
     ): Promise<{ readonly executable: { readonly uri: Uri | undefined } } | undefined>;
     getEnvironmentVariables(resource?: Uri): Readonly<Record<string, string | undefined>>;
+    readonly onDidChangeActiveEnvironmentPath: Event<unknown>;
   };
 }
 
@@ -28,6 +29,11 @@ export async function environmentVariables(
   resource: Uri,
 ): Promise<Readonly<Record<string, string | undefined>> | undefined> {
   return (await pythonApi())?.environments.getEnvironmentVariables(resource);
+}
+
+/** Calls back whenever another interpreter is selected. */
+export async function onInterpreterSelected(callback: () => void): Promise<Disposable | undefined> {
+  return (await pythonApi())?.environments.onDidChangeActiveEnvironmentPath(callback);
 }
 
 /** Starting may take it long, or fail; neither may keep rooflint from starting. */

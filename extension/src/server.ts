@@ -41,6 +41,13 @@ export class Server implements Disposable {
     return this.#turn;
   }
 
+  /** Starts the server if there is none: something has changed that may have been the reason. */
+  async retry(): Promise<void> {
+    if (!(await this.running())) {
+      await this.restart();
+    }
+  }
+
   /** The running server, once it is up; undefined if there is none, which was said when it failed to start. */
   async running(): Promise<LanguageClient | undefined> {
     await this.#turn;

@@ -24,7 +24,9 @@ function prepare(base) {
     writeFileSync(join(site.trim(), "shared.pth"), packages.join("\n"));
     writeFileSync(join(folder, ".env"), `ROOFLINT_TEST_FOLDER=${name}\n`);
     const settings = {
-      "python.defaultInterpreterPath": join(folder, ".venv/bin/python"),
+      // Folder two has the wrong one selected, and says so in our own setting.
+      "python.defaultInterpreterPath": join(base, "one", ".venv/bin/python"),
+      ...(name === "two" && { "rooflint.python": "${workspaceFolder}/.venv/bin/python" }),
       "rooflint.profile.args": ["--name", name],
     };
     writeFileSync(join(folder, ".vscode/settings.json"), JSON.stringify(settings));

@@ -13,6 +13,12 @@ exports.activate = () => ({
       const path = typeof environment === "string" ? environment : environment.path;
       return path ? { id: path, path, executable: { uri: vscode.Uri.file(path) } } : undefined;
     },
+    onDidChangeActiveEnvironmentPath: (listener) =>
+      vscode.workspace.onDidChangeConfiguration((change) => {
+        if (change.affectsConfiguration("python.defaultInterpreterPath")) {
+          listener({});
+        }
+      }),
     getEnvironmentVariables: (resource) => ({ ...process.env, ...envFile(resource) }),
   },
 });
