@@ -343,6 +343,16 @@ def test_a_line_for_whose_launches_the_gpu_waits_longer_than_it_works_is_overhea
     )
 
 
+def test_an_optimizer_of_many_kernels_is_told_to_fuse_them():
+    name = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<...{}Functor...>"
+    cost = LineCost(PATH, 64, forward_us=320, launch_count=15, launch_idle_us=490)
+    many = KernelCost(name.format("BinaryOpScalar"), PATH, 64, False, 15, 320.0)
+    recording = recording_of(cost, kernels=(many,), step_us=10_500, busy_us=6_400)
+    assert "fused=True" in (line_verdict(cost, recording, many).advice or "")
+    fused = replace(many, name=name.format("FusedAdamMath"))
+    assert "fused=True" not in (line_verdict(cost, recording, fused).advice or "")
+
+
 def test_a_line_is_bound_by_what_bounds_most_of_its_time():
     big = lesson_kernel("gemm_bf16_8192")
     small = lesson_kernel("bias_add")

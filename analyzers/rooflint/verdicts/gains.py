@@ -15,6 +15,7 @@ from rooflint.units import show_share
 from rooflint.verdicts.attention import Attention, find_attention
 from rooflint.verdicts.communication import is_communication
 from rooflint.verdicts.compute_bound import tensor_core_gain_us
+from rooflint.verdicts.overhead_bound import FUSED_OPTIMIZER, is_foreach_optimizer
 from rooflint.verdicts.rates import DONE_RATIO
 from rooflint.verdicts.roofline import is_product, kernel_work
 from rooflint.verdicts.step import gpu_idle_us, judge_idle, latest_line, window_us
@@ -174,8 +175,8 @@ def _fusing(line: LineReport, kernels: Sequence[KernelCost]) -> tuple[float, str
         if len(us_by_name) > 1:
             saves_us += sum(us_by_name.values()) - max(us_by_name.values())
             names += len(us_by_name)
-    optimizer = any("multi_tensor_apply" in kernel.name for kernel in kernels)
-    how = "pass fused=True to the optimizer" if optimizer else "torch.compile, or one fused op"
+    optimizer = any(map(is_foreach_optimizer, kernels))
+    how = FUSED_OPTIMIZER if optimizer else "torch.compile, or one fused op"
     return saves_us, f"line {line.line}: {names} kinds of kernels where one or two would do: {how}"
 
 

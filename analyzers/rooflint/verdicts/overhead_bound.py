@@ -33,7 +33,7 @@ def judge(kernel: KernelCost, recording: Recording) -> Verdict | None:
     return Verdict(
         "overhead-bound",
         f"{show_us(mean_us)} a kernel: about as short as its launch",
-        ADVICE,
+        _advise((kernel,)),
         provenance="ncu" if kernel.gpu_us <= 0 else "measured",
         roof_ratio=work.roof_ratio if work else None,
     )
@@ -56,7 +56,19 @@ def judge_line(
     mean_us = mean_kernel_us(kernels)
     if mean_us is not None:
         reason += f": {show_launches(kernels, recording)} of {show_us(mean_us)} on average"
-    return Verdict("overhead-bound", reason, ADVICE, saves_us=cost.launch_idle_us)
+    return Verdict("overhead-bound", reason, _advise(kernels), saves_us=cost.launch_idle_us)
+
+
+def _advise(kernels: Sequence[KernelCost]) -> str:
+    return FUSED_OPTIMIZER if any(map(is_foreach_optimizer, kernels)) else ADVICE
+
+
+def is_foreach_optimizer(kernel: KernelCost) -> bool:
+    """Whether a kernel is one of the many of torch's default optimizers (`foreach`)."""
+    return "multi_tensor_apply" in kernel.name and "Fused" not in kernel.name
+
+
+FUSED_OPTIMIZER = "pass fused=True to the optimizer: one kernel does what many do now"
 
 
 def mean_kernel_us(kernels: Sequence[KernelCost]) -> float | None:
