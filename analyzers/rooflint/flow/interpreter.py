@@ -1249,7 +1249,9 @@ class Interpreter:
         stops = [a for a in left if isinstance(a, Clock)]
         starts = [a for a in right if isinstance(a, Clock)]
         if stops and starts:
-            at = Site(frame.block, node) if isinstance(left_node, ast.Call) else stops[0].site
+            elsewhere = stops[0].reader != id(frame.function)
+            here = isinstance(left_node, ast.Call) or elsewhere
+            at = Site(frame.block, node) if here else stops[0].site
             timing.judge_timing(self.machine, at, stops, starts)
 
     def on_unary(self, node: ast.UnaryOp, frame: Frame) -> Value:

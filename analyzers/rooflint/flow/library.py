@@ -136,6 +136,12 @@ def call_named(it: Interpreter, path: str, call: Call) -> Value:
             why = "it copies the image to the host"
             it.machine.wait("library", call.node, call.frame, shown, reason=why)
         return NONE
+    if path in ("torchvision.ops.nms", "torchvision.ops.batched_nms", "torchvision.ops.boxes.nms"):
+        boxes = tuple(t for v in call.arguments[:1] for t in gpu_tensors_in(v))
+        if boxes:
+            why = "the number of boxes kept decides the shape of the result"
+            it.machine.wait("nonzero", call.node, call.frame, boxes, reason=why)
+            return (Tensor("gpu", kind="int", ndim=1, since=boxes[0].since),)
     if path.startswith("torchvision.datasets"):
         return (instance_at("torchvision.datasets", it, call),)
     return call_unknown(it, call)
@@ -187,6 +193,11 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
         return tensor_operation(it, name, call.arguments, call, None, is_method=False)
     if path in WRAPPERS:
         return call.arguments[0] if call.arguments else UNKNOWN
+    if name == "pack_padded_sequence" and is_false(call.argument(3, "enforce_sorted")):
+        held = gpu_tensors_in(call.argument(0, "input"))
+        if held:
+            why = "with enforce_sorted=False the order is copied to the GPU"
+            machine.wait("read", call.node, call.frame, tuple(held), reason=why)
     if root.startswith("torch.cuda") or path == "torch.accelerator.synchronize":
         return _cuda(it, name, path, call)
     if root == "torch.linalg":

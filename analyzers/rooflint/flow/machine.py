@@ -110,6 +110,8 @@ class Machine:
         self.default_place: Any = "cpu"
         self.validates = True
         self.detects_anomaly = False
+        self.logs_info = False
+        """Whether messages of level INFO are shown."""
         self.visited: set[int] = set()
         self.traces: list[Trace] = []
         self.before_modules: list[Value] = []
@@ -148,6 +150,11 @@ class Machine:
         self.last_inner_wait[self.loop_depth()] = self.at
         for trace in self.traces:
             trace.waited = True
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the GPU may still have work to do."""
+        return self.last_launch > self.last_wait
 
     def loop_depth(self) -> int:
         return sum(isinstance(item, Loop) for item in self.path)
@@ -243,6 +250,7 @@ class Machine:
                 self.iterations,
                 self.loop_depth(),
                 self.last_launch > 0,
+                id(frame.function),
             ),
         )
 

@@ -25,6 +25,7 @@ from rooflint.flow.places import (
 )
 from rooflint.flow.tensors import call_unknown
 from rooflint.flow.text import log_message, log_values
+from rooflint.flow.timing import time_repeated
 from rooflint.flow.training import (
     accelerator_method,
     argparse_method,
@@ -215,8 +216,14 @@ def _module_output(it: Interpreter, one: Instance, call: Call) -> Value:
                 reason="with momentum=None it reads its batch counter on the host",
             )
             machine.work(MODEL_WORK)
+        loss: Value = (Tensor("gpu", sure),)
+        if name == "AdaptiveLogSoftmaxWithLoss":
+            why = "it selects each cluster's rows with a mask"
+            machine.wait("mask", call.node, call.frame, loss, reason=why)
+        if name == "GaussianNLLLoss":
+            why = "it checks that no variance is negative"
+            machine.wait("check", call.node, call.frame, loss, reason=why)
         if name == "CTCLoss":
-            loss: Value = (Tensor("gpu", sure),)
             machine.wait(
                 "check", call.node, call.frame, loss, reason="it reads the lengths on the host"
             )
@@ -280,6 +287,9 @@ def object_method(
         if name in known.WRITER_METHODS:
             log_values(it, call, "it copies the value to the host", sure=True)
         return NONE
+    if path == "timeit.Timer":
+        time_repeated(it, one.facts.get("stmt", UNKNOWN), call)
+        return NUMBER
     if path == "logging.Logger":
         return log_message(it, name, call)
     if path.startswith("argparse."):

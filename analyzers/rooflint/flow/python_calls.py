@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rooflint.flow import torch_calls as known
 from rooflint.flow.containers import compare_in_order, dict_of, list_of
-from rooflint.flow.facts import TENSOR_WORK, TRAINING_WORK, Timing
+from rooflint.flow.facts import TENSOR_WORK, TRAINING_WORK
 from rooflint.flow.loaders import yields_data
 from rooflint.flow.machine import Call, fixed_items
 from rooflint.flow.making import from_numpy
@@ -17,15 +17,15 @@ from rooflint.flow.places import (
     call_with,
     device_of,
     expression_of,
+    gpu_tensors_in,
     instance_at,
     is_false,
     shown_tensors,
-    site_of,
     tensors_in,
     without_arguments,
 )
-from rooflint.flow.text import print_values, text_of
-from rooflint.flow.timing import note_timing
+from rooflint.flow.text import print_values, shows_info, text_of
+from rooflint.flow.timing import time_repeated
 from rooflint.flow.type_checks import has_attribute, hasattr_of, isinstance_of
 from rooflint.flow.values import (
     FALSE,
@@ -369,14 +369,31 @@ def _defaultdict(it: Interpreter, call: Call) -> Value:
 
 def _timeit(it: Interpreter, call: Call) -> Value:
     """`timeit.timeit(callable)`."""
-    machine = it.machine
-    before, started = machine.at, machine.last_wait
-    function = call.argument(0, "stmt") or UNKNOWN
-    call_with(it, function, [], without_arguments(call))
-    if machine.last_launch > before and machine.last_launch > machine.last_wait:
-        note_timing(machine, Timing(site_of(call), None, "stop"))
-    del started
+    time_repeated(it, call.argument(0, "stmt") or UNKNOWN, call)
     return NUMBER
+
+
+def _timer(it: Interpreter, call: Call) -> Value:
+    """`timeit.Timer(callable)`."""
+    one = instance_at("timeit.Timer", it, call)
+    one.facts["stmt"] = call.argument(0, "stmt") or UNKNOWN
+    return (one,)
+
+
+def _thread(it: Interpreter, call: Call) -> Value:
+    """`threading.Thread(target=..., args=...)`: the target runs."""
+    given = call.argument(3, "args")
+    values = fixed_items(given) if given is not None else None
+    call_with(it, call.argument(1, "target") or UNKNOWN, values or [], call)
+    return UNKNOWN
+
+
+def _spawn(it: Interpreter, call: Call) -> Value:
+    """`torch.multiprocessing.spawn(fn, args=...)`: fn runs with its rank first."""
+    given = call.argument(1, "args")
+    values = fixed_items(given) if given is not None else None
+    call_with(it, call.argument(0, "fn") or UNKNOWN, [NUMBER, *(values or [])], call)
+    return NONE
 
 
 def _field(it: Interpreter, call: Call) -> Value:
@@ -443,6 +460,17 @@ def _autograd_backward(it: Interpreter, call: Call) -> Value:
 
 
 def _save(it: Interpreter, call: Call) -> Value:
+    value = call.argument(0, "obj") or UNKNOWN
+    tensors = tuple(t for t in gpu_tensors_in(value) if isinstance(t, Tensor))
+    if tensors:
+        why = "it copies the tensors to the host"
+        it.machine.wait("library", call.node, call.frame, tensors, reason=why)
+    return NONE
+
+
+def _basic_config(it: Interpreter, call: Call) -> Value:
+    """`logging.basicConfig(level=logging.INFO)`."""
+    it.machine.logs_info = it.machine.logs_info or shows_info(call.argument(-1, "level"))
     return NONE
 
 
@@ -586,6 +614,10 @@ HANDLERS: dict[str, _Handler] = {
     "random.choice": _random_choice,
     "timeit.timeit": _timeit,
     "timeit.repeat": _timeit,
+    "timeit.Timer": _timer,
+    "threading.Thread": _thread,
+    "torch.multiprocessing.spawn": _spawn,
+    "logging.basicConfig": _basic_config,
     "dataclasses.field": _field,
     "json.dumps": _host_text,
     "pickle.dumps": _shown_dumps,

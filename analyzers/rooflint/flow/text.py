@@ -17,6 +17,7 @@ from rooflint.flow.values import (
     Const,
     Frame,
     Instance,
+    Ref,
     Tensor,
     Text,
     Value,
@@ -123,6 +124,22 @@ def log_values(it: Interpreter, call: Call, reason: str, *, sure: bool) -> None:
 
 
 def log_message(it: Interpreter, name: str, call: Call) -> Value:
-    if name in known.LOG_LEVELS:
-        log_values(it, call, "it writes the value as text", sure=known.LOG_LEVELS[name])
+    """`logger.info("loss %s", loss)`: read only if messages of that level are shown."""
+    machine = it.machine
+    if name == "setLevel":
+        machine.logs_info = machine.logs_info or shows_info(call.argument(0, "level"))
+    shown = known.LOG_LEVELS.get(name)
+    if shown is not None:
+        sure = shown or machine.logs_info
+        log_values(it, call, "it writes the value as text", sure=sure)
     return NONE
+
+
+def shows_info(level: Value | None) -> bool:
+    """Whether messages of level INFO are shown at this level."""
+    names = ("INFO", "DEBUG", "NOTSET")
+    return any(
+        (isinstance(a, Ref) and a.path.rpartition(".")[2] in names)
+        or (isinstance(a, Const) and (a.value in names or a.value in (0, 10, 20)))
+        for a in level or ()
+    )

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rooflint.flow.facts import Timing
-from rooflint.flow.machine import Machine
-from rooflint.flow.values import Clock, Site
+from rooflint.flow.machine import Call, Machine
+from rooflint.flow.places import call_with, site_of, without_arguments
+from rooflint.flow.values import Clock, Site, Value
+
+if TYPE_CHECKING:
+    from rooflint.flow.interpreter import Interpreter
 
 
 def judge_timing(machine: Machine, at: Site, stops: list[Clock], starts: list[Clock]) -> None:
@@ -45,3 +50,12 @@ def judge_timing(machine: Machine, at: Site, stops: list[Clock], starts: list[Cl
 def note_timing(machine: Machine, timing: Timing) -> None:
     timing = replace(timing, in_loop=machine.loop_depth() > 0)
     machine.timings.setdefault((id(timing.site.node), timing.fault), timing)
+
+
+def time_repeated(it: Interpreter, function: Value, call: Call) -> None:
+    """`timeit` runs a function many times between two readings of its own."""
+    machine = it.machine
+    before = machine.at
+    call_with(it, function, [], without_arguments(call))
+    if machine.last_launch > before and machine.is_pending:
+        note_timing(machine, Timing(site_of(call), None, "stop"))

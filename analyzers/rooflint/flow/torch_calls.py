@@ -130,6 +130,8 @@ WAITS: dict[str, tuple[str, str]] = {
     "to_sparse_csr": ("nonzero", "the number of non-zero elements decides the shape"),
     "to_sparse_coo": ("nonzero", "the number of non-zero elements decides the shape"),
     "coalesce": ("unique", "the number of distinct indices decides the shape of the result"),
+    "gaussian_nll_loss": ("check", "it checks that no variance is negative"),
+    "assert_close": ("compare", "the comparison ends in a Python bool"),
     "ctc_loss": ("check", "it reads the lengths on the host"),
     "inverse": ("linalg", "it checks on the host whether the matrix could be inverted"),
     "cholesky": ("linalg", "it checks on the host whether the factorization succeeded"),

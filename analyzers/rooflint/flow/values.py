@@ -129,6 +129,8 @@ class Clock:
     depth: int = 0
     """How many loops it was read in."""
     launched_before: bool = True
+    reader: int = 0
+    """The function that read it."""
 
     @property
     def is_pending(self) -> bool:
