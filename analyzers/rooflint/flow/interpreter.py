@@ -12,6 +12,8 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from collections.abc import Generator as Yields
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -129,29 +131,24 @@ class Interpreter:
         try:
             for block in self.file.blocks:
                 module.block = block
-                for statement in block.body:
-                    self._guarded(lambda s=statement: self.statements([s], module))
+                self.statements(block.body, module)
             self._run_the_rest()
         except OutOfBudget:
             return
 
-    def _guarded(self, follow: Callable[[], object]) -> None:
-        """A fault of ours costs the statement at hand, not the file."""
+    @contextmanager
+    def _within_budget(self) -> Yields[None, None, None]:
+        """What nothing calls is worth a few statements of its own, not the whole budget."""
         machine = self.machine
-        path, branches, sites = machine.path, machine.branches, machine.call_sites
-        grad, running, traces = machine.without_grad, machine.running[:], machine.traces[:]
+        place = machine.place()
+        machine.limit = min(machine.steps + MOST_STATEMENTS_UNASKED, MOST_STATEMENTS)
         try:
-            follow()
-        except (Exception, RecursionError) as error:
-            if not isinstance(error, OutOfBudget):
-                import logging
-
-                logging.getLogger("rooflint").debug("could not follow a statement", exc_info=True)
-            elif machine.steps > MOST_STATEMENTS:
+            yield
+        except OutOfBudget:
+            if machine.steps > MOST_STATEMENTS:
                 raise
-            machine.path, machine.branches, machine.call_sites = path, branches, sites
-            machine.without_grad, machine.running, machine.traces = grad, running, traces
-            self.escapes.clear()
+            machine.return_to(place)
+            self.escapes = []
 
     def _run_the_rest(self) -> None:
         """Functions that nothing in the file has called, those that nothing names first."""
@@ -163,9 +160,8 @@ class Interpreter:
         objects: dict[int, Value] = {}
         for function in sorted(waiting, key=lambda f: f.name in named and f.name != "forward"):
             if id(function.node) not in self.machine.visited:
-                allowed = self.machine.steps + MOST_STATEMENTS_UNASKED
-                self.machine.limit = min(allowed, MOST_STATEMENTS)
-                self._guarded(lambda f=function: self._run_unasked(f, objects))
+                with self._within_budget():
+                    self._run_unasked(function, objects)
 
     def _run_unasked(self, function: Function, objects: dict[int, Value]) -> None:
         node, owner = function.node, function.owner
@@ -213,11 +209,24 @@ class Interpreter:
 
     def statements(self, body: Iterable[ast.stmt], frame: Frame) -> bool:
         """Follow statements; whether control comes out at their end."""
+        machine = self.machine
+        place, escapes, depth = machine.place(), self.escapes, len(self.escapes)
         for statement in body:
-            self.machine.count()
+            machine.count()
             follow = _STATEMENTS.get(type(statement))
-            if follow is not None and follow(self, statement, frame) is False:
-                return False
+            try:
+                if follow is not None and follow(self, statement, frame) is False:
+                    return False
+            except OutOfBudget:
+                raise
+            except (Exception, RecursionError):
+                # A fault of ours costs the statement at hand, not the file.
+                import logging
+
+                logging.getLogger("rooflint").debug("could not follow a statement", exc_info=True)
+                machine.return_to(place)
+                self.escapes = escapes
+                del escapes[depth:]
         return True
 
     def on_expression(self, node: ast.Expr, frame: Frame) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from rooflint.flow.facts import Loop, Path, Seen, Timing, Wait
+from rooflint.flow.facts import TENSOR_WORK, Loop, Path, Seen, Timing, Wait
 from rooflint.flow.values import (
     UNKNOWN,
     Array,
@@ -110,6 +110,7 @@ class Machine:
         self.default_place: Any = "cpu"
         self.validates = True
         self.detects_anomaly = False
+        self.uses_gpu = False
         self.logs_info = False
         """Whether messages of level INFO are shown."""
         self.visited: set[int] = set()
@@ -121,7 +122,12 @@ class Machine:
     # --- the GPU's queue
 
     def work(self, rank: float) -> None:
-        """The host queues work of this rank."""
+        """The host queues work of this rank, on the GPU if the program uses one."""
+        if rank == TENSOR_WORK:
+            self.uses_gpu = True
+        elif not self.uses_gpu:
+            self.mark_work(rank, self.path)
+            return
         self.at += 1
         self.last_launch = self.at
         self.last_inner_launch[self.loop_depth()] = self.at
@@ -265,6 +271,33 @@ class Machine:
     def changed_since(self, write: int, tick: int) -> bool:
         """Whether something that is older than `tick` has changed since that write."""
         return any(born <= tick for born in self.writes[write:])
+
+    def place(self) -> tuple[Any, ...]:
+        """Where in the program one is, to come back to after a fault."""
+        return (
+            self.path,
+            self.branches,
+            self.call_sites,
+            self.without_grad,
+            len(self.running),
+            self.traces,
+            self.iterations,
+            self.default_place,
+        )
+
+    def return_to(self, place: tuple[Any, ...]) -> None:
+        """Come back to a place."""
+        (
+            self.path,
+            self.branches,
+            self.call_sites,
+            self.without_grad,
+            depth,
+            self.traces,
+            self.iterations,
+            self.default_place,
+        ) = place
+        del self.running[depth:]
 
     def count(self) -> None:
         self.steps += 1

@@ -156,6 +156,7 @@ def moved(
     detail: str = "",
 ) -> Value:
     """Tensors copied to a device, and the wait that the copy brings."""
+    it.machine.uses_gpu = it.machine.uses_gpu or place == "gpu"
     site = Site(call.frame.block, call.node)
     result: list[Value] = []
     at = node if node is not None else call.node
@@ -333,6 +334,7 @@ def place_asked(it: Interpreter, call: Call) -> tuple[Place, bool]:
     if asked is None or asked == NONE:
         return it.machine.default_place, True
     place, sure = device_asked(call, -1)
+    it.machine.uses_gpu = it.machine.uses_gpu or place == "gpu"
     return place or it.machine.default_place, sure
 
 
