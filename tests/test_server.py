@@ -25,7 +25,25 @@ from pytest_lsp import (
     make_test_lsp_client,
 )
 
-SERVER = ClientServerConfig(server_command=[sys.executable, "-m", "rooflint", "server"])
+
+def make_editor() -> LanguageClient:
+    """Keeps all that is published: of two in one breath, `wait_for_notification` misses one."""
+    editor: Any = make_test_lsp_client()
+    editor.publications = asyncio.Queue()
+    features = editor.protocol.fm.features
+    keep = features[lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS]
+
+    def publish_diagnostics(params: lsp.PublishDiagnosticsParams) -> None:
+        keep(params)
+        editor.publications.put_nowait(params)
+
+    features[lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS] = publish_diagnostics
+    return editor
+
+
+SERVER = ClientServerConfig(
+    server_command=[sys.executable, "-m", "rooflint", "server"], client_factory=make_editor
+)
 
 TRAIN = """\
 import torch
@@ -132,15 +150,14 @@ async def test_columns_are_utf_16_units_in_both_directions(client: LanguageClien
     assert found.range.start == lsp.Position(ITEM_LINE, start + len('"🙂", ') + 1)
 
 
-async def test_a_burst_of_edits_ends_with_its_last(client: LanguageClient, tmp_path: Path):
+async def test_a_burst_of_edits_ends_with_its_last(client: Any, tmp_path: Path):
     uri = open_text(client, tmp_path / "train.py", TRAIN)
     await published(client, uri, 1)
     for version in range(2, 42):
         change(client, uri, version, (0, 0), (0, 0), "# one more\n")
     versions: list[int | None] = []
     while versions[-1:] != [41]:
-        params = await client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
-        versions.append(params.version)
+        versions.append((await client.publications.get()).version)
     assert versions == sorted(versions)
     assert client.diagnostics[uri][0].range.start.line == ITEM_LINE + 40
 
@@ -168,6 +185,25 @@ async def test_settings_of_the_project_are_read_again_on_save(
     (tmp_path / "pyproject.toml").write_text(f'[tool.rooflint]\nignore = ["{found.code}"]\n')
     client.text_document_did_save(lsp.DidSaveTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
     assert await published(client, uri, 1) == []
+
+
+async def test_settings_that_make_no_sense_are_told_and_left_aside(
+    client: LanguageClient, tmp_path: Path
+):
+    (tmp_path / "pyproject.toml").write_text("[tool.rooflint]\nspeed = 9\n")
+    uri = open_text(client, tmp_path / "train.py", TRAIN)
+    assert len(await published(client, uri, 1)) == 1
+    assert "speed" in client.log_messages[0].message
+
+
+async def test_a_windows_file_keeps_its_name(client: LanguageClient):
+    uri = "file:///c%3A/Users/me/train.py"
+    client.text_document_did_open(
+        lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(uri, "python", 1, TRAIN))
+    )
+    (found,) = await published(client, uri, 1)
+    assert found.related_information
+    assert {place.location.uri for place in found.related_information} == {uri}
 
 
 async def test_an_editor_that_pulls_is_not_pushed_to(pulling: LanguageClient, tmp_path: Path):
@@ -291,7 +327,7 @@ async def test_a_reopened_project_shows_its_last_profile(client: LanguageClient,
     file = tmp_path / "small.py"
     file.write_text(SMALL_RUN)
     await execute(client, "rooflint.server.profile", file.as_uri())
-    tomorrow = make_test_lsp_client()
+    tomorrow = make_editor()
     await tomorrow.start_io(*SERVER.server_command)
     try:
         await begin(tomorrow, tmp_path, PUSHING)
@@ -553,10 +589,10 @@ def change(
     )
 
 
-async def published(client: LanguageClient, uri: str, version: int) -> Sequence[lsp.Diagnostic]:
+async def published(client: Any, uri: str, version: int) -> list[lsp.Diagnostic]:
     """The next diagnostics that are published for this version of the file."""
     while True:
-        params = await client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        params = await client.publications.get()
         if (params.uri, params.version) == (uri, version):
             return list(params.diagnostics)
 

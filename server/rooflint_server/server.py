@@ -197,7 +197,8 @@ def did_change(params: lsp.DidChangeTextDocumentParams) -> None:
 
 @handles(lsp.TEXT_DOCUMENT_DID_SAVE)
 def did_save(params: lsp.DidSaveTextDocumentParams) -> None:
-    session.forget_configs()
+    if session.read_configs():
+        _show_anew()
 
 
 @handles_instead(lsp.TEXT_DOCUMENT_DID_CLOSE)

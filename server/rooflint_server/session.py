@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,8 +10,10 @@ from threading import Event
 
 import rooflint
 from rooflint.config import Config
-from rooflint.model import Finding, LineReport, Report
+from rooflint.model import Finding, LineReport, Report, RooflintError
 from rooflint_server.document import Document, Encoding
+
+log = logging.getLogger("rooflint.server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +77,17 @@ class Session:
         self.documents.pop(document.path, None)
         self.outdated = [d for d in self.outdated if d is not document]
 
-    def forget_configs(self) -> None:
-        """Read the settings of projects anew."""
-        self.configs.clear()
+    def read_configs(self) -> bool:
+        """Read the settings of projects anew; whether any has changed."""
+        before, self.configs = self.configs, {}
+        changed = False
         for document in self.documents.values():
-            document.findings = document.reports = None
-            self.touch(document)
+            folder = self._folder_of(document.path)
+            if self.config_of(document.path) != before.get(folder):
+                changed = True
+                document.findings = document.reports = None
+                self.touch(document)
+        return changed
 
     def keep(self, root: str, report: Report | None) -> None:
         """Take a root's new measurements, or forget the old ones."""
@@ -94,7 +102,7 @@ class Session:
     def root_of(self, path: str) -> str:
         """The project that a file belongs to: the innermost workspace folder, or its own."""
         around = [folder for folder in self.folders if _inside(path, folder)]
-        return max(around, key=len, default=str(Path(path).parent))
+        return max(around, key=len, default=self._folder_of(path))
 
     def report_of(self, path: str) -> Report | None:
         """What was measured in the innermost project around a file."""
@@ -131,11 +139,21 @@ class Session:
         return None
 
     def config_of(self, path: str) -> Config:
-        """The settings of the project around a file."""
-        folder = str(Path(path).parent)
+        """The settings of the project around a file; those that make no sense are left aside."""
+        folder = self._folder_of(path)
         if folder not in self.configs:
-            self.configs[folder] = rooflint.load_config(folder)
+            try:
+                self.configs[folder] = rooflint.load_config(folder)
+            except RooflintError as error:
+                log.warning("%s", error)
+                self.configs[folder] = Config()
         return self.configs[folder]
+
+    def _folder_of(self, path: str) -> str:
+        """Where a file lies; one that was never saved: in the first workspace folder."""
+        if Path(path).is_absolute():
+            return str(Path(path).parent)
+        return self.folders[0] if self.folders else str(Path.cwd())
 
 
 def _join(
