@@ -445,9 +445,12 @@ def test_messages_of_another_shape_are_refused_and_survived():
         assert editor.receive()["error"]["code"] == -32601
         editor.send(method="textDocument/didChange", params=[])
         editor.write(b"{nonsense")
+        editor.write(b"[" * 100_000)
         editor.write(b"[]")
         editor.send(id=4, method="workspace/executeCommand", params={"command": "dance"})
-        assert editor.receive()["error"]["message"] == "there is no command dance"
+        while "id" not in (answer := editor.receive()):
+            assert answer["method"] == lsp.WINDOW_LOG_MESSAGE
+        assert answer["error"]["message"] == "there is no command dance"
         editor.send(id=5, method="shutdown")
         assert editor.receive()["result"] is None
         editor.send(method="exit")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import socket
 import sys
@@ -19,6 +20,8 @@ from pygls.protocol.json_rpc import RPCMessage
 
 from rooflint.model import RooflintError
 
+log = logging.getLogger("rooflint.server")
+
 
 async def converse(protocol: Protocol, reader: BinaryIO, work: Callable[[], bool]) -> None:
     """Handle messages until the editor goes; when none wait, `work` does one piece of the rest.
@@ -30,15 +33,19 @@ async def converse(protocol: Protocol, reader: BinaryIO, work: Callable[[], bool
     arrived = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def listen() -> None:
-        # An editor that breaks off has gone, too; the loop may have ended before it.
-        with contextlib.suppress(OSError, RuntimeError):
-            for body in _bodies(reader):
-                inbox.append(body)
-                loop.call_soon_threadsafe(arrived.set)
-        inbox.append(None)
-        with contextlib.suppress(RuntimeError):
+    def arrive(body: bytes | None) -> None:
+        inbox.append(body)
+        with contextlib.suppress(RuntimeError):  # The loop may have ended before us.
             loop.call_soon_threadsafe(arrived.set)
+
+    def listen() -> None:
+        try:
+            for body in _bodies(reader):
+                arrive(body)
+        except (OSError, ValueError, OverflowError, MemoryError):
+            pass  # An editor that breaks off, or sends what is no message, has gone.
+        finally:
+            arrive(None)
 
     protocol.wake = arrived.set
     protocol.waiting = inbox
@@ -71,19 +78,20 @@ class Protocol(LanguageServerProtocol):
 
     def receive(self, body: bytes) -> None:
         """Handle one message. What does not fit the protocol is refused, never fatal."""
+        fields: dict[str, Any] = {}
         try:
             message: Any = json.loads(body)
-        except ValueError:
-            return
-        if not isinstance(message, dict):
-            return
-        fields = cast("dict[str, Any]", message)
-        try:
-            self.handle_message(cast("RPCMessage", self.structure_message(fields)))
+            if isinstance(message, dict):
+                fields = cast("dict[str, Any]", message)
+                self.handle_message(cast("RPCMessage", self.structure_message(fields)))
         except JsonRpcException:
             if "id" in fields and "method" in fields:
                 refusal = JsonRpcInvalidParams(f"{fields['method']}: parameters of another shape")
                 self._send_response(fields["id"], error=refusal.to_response_error())
+        except ConnectionError:
+            raise
+        except Exception:
+            log.exception("a message could not be handled")
 
 
 def _bodies(reader: BinaryIO) -> Iterator[bytes]:
