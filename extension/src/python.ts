@@ -12,11 +12,10 @@ import * as path from "node:path";
 /** What the server and the analyzers need; the bundled libraries are pure Python and bring the rest. */
 export const OLDEST: readonly [number, number] = [3, 10];
 
-/** An interpreter to try, and who proposed it ("the setting rooflint.serverPython"). */
-export interface Candidate {
+/** An interpreter to try. */
+interface Candidate {
   readonly command: string;
   readonly args: readonly string[];
-  readonly origin: string;
 }
 
 /** An interpreter that has answered. */
@@ -72,18 +71,18 @@ async function* candidates(
     const command = isBareName(configured, surroundings.platform)
       ? ((await searchPath([configured], surroundings).next()).value ?? configured)
       : configured;
-    yield { command, args: [], origin: "the setting rooflint.serverPython" };
+    yield { command, args: [] };
     return;
   }
   if (chosen) {
-    yield { command: chosen, args: [], origin: "the Python extension" };
+    yield { command: chosen, args: [] };
   }
   for await (const command of searchPath(pythonNames(surroundings.platform), surroundings)) {
-    yield { command, args: [], origin: "PATH" };
+    yield { command, args: [] };
   }
   if (surroundings.platform === "win32") {
     for await (const command of searchPath(["py"], surroundings)) {
-      yield { command, args: ["-3"], origin: "the py launcher" };
+      yield { command, args: ["-3"] };
     }
   }
 }

@@ -11,7 +11,7 @@ export interface Settings {
   readonly python: string | undefined;
   readonly profileArgs: readonly string[];
   readonly profileLauncher: readonly string[];
-  /** Where the Python extension, if it is there, and many users keep variables of a project. */
+  /** A file of variables for the script, as the Python extension's setting names it. */
   readonly envFile: string | undefined;
 }
 

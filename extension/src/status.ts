@@ -1,14 +1,6 @@
 /** The status bar item: what rooflint is doing, and what the last profile of this project said. */
 
-import {
-  type Disposable,
-  type MarkdownString,
-  StatusBarAlignment,
-  ThemeColor,
-  type Uri,
-  window,
-  workspace,
-} from "vscode";
+import { type Disposable, StatusBarAlignment, ThemeColor, type Uri, window, workspace } from "vscode";
 import { shorten } from "./summary";
 
 export class Status implements Disposable {
@@ -79,7 +71,7 @@ export class Status implements Disposable {
     }
   }
 
-  #words(summary: string | undefined): { text: string; tooltip: string | MarkdownString; command: string } {
+  #words(summary: string | undefined): { text: string; tooltip: string; command: string } {
     if (this.#profiling) {
       return {
         text: `$(loading~spin) rooflint: profiling ${this.#profiling}`,

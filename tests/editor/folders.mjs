@@ -31,6 +31,7 @@ function prepare(base) {
     };
     writeFileSync(join(folder, ".vscode/settings.json"), JSON.stringify(settings));
   }
+  writeFileSync(join(base, "two", "pyproject.toml"), '[tool.rooflint]\nignore = ["item-in-loop"]\n');
   const workspace = join(base, "both.code-workspace");
   writeFileSync(workspace, JSON.stringify({ folders: [{ path: "one" }, { path: "two" }] }));
   return workspace;

@@ -44,18 +44,23 @@ async function main() {
   }
   await vscode.commands.executeCommand("rooflint.clearResults");
   await vscode.commands.executeCommand("rooflint.restartServer");
-  const item = path.join(one.fsPath, "item.py");
-  await fs.writeFile(
-    item,
-    "import torch\n\nx = torch.ones(3, device='cuda')\nfor _ in range(9):\n    print(x.sum().item())\n",
-  );
-  await vscode.window.showTextDocument(vscode.Uri.file(item));
+  assert.deepEqual(await rulesIn(one), ["copy-to-host", "item-in-loop"]);
+  claim("after a restart the server checks files again");
+
+  assert.deepEqual(await rulesIn(two), ["copy-to-host"]);
+  claim("a folder's pyproject.toml says which rules hold in it");
+}
+
+/** The rules that speak up in a folder's waits.py. */
+async function rulesIn(folder) {
+  const file = vscode.Uri.joinPath(folder, "waits.py");
+  await vscode.window.showTextDocument(file);
   const diagnostics = await until("a diagnostic", () => {
-    const all = vscode.languages.getDiagnostics(vscode.Uri.file(item));
+    const all = vscode.languages.getDiagnostics(file);
     return all.length > 0 && all;
   });
-  assert.equal(diagnostics[0].source, "rooflint");
-  claim("after a restart the server checks files again");
+  assert.ok(diagnostics.every(({ source }) => source === "rooflint"));
+  return diagnostics.map(({ code }) => code.value ?? code).sort();
 }
 
 async function assertRunIn(folder, name) {
