@@ -67,8 +67,8 @@ def test_from_a_squiggle_to_its_measured_cost(vsix: Path) -> None:
     _play("first_profile")
 
 
-def test_cancel_ends_the_script_and_keeps_what_was_recorded(vsix: Path) -> None:
-    _play("cancel")
+def test_a_run_that_is_cancelled_or_fails_keeps_what_was_recorded(vsix: Path) -> None:
+    _play("endings")
 
 
 def test_each_folder_has_its_own_interpreter_and_variables(vsix: Path) -> None:

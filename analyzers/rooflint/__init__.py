@@ -108,7 +108,9 @@ def summarize(report: Report) -> str:
 
     shown = show_step(report.recording)
     known = report.step.limiter != "unknown"
-    return f"{shown} · {report.step.reason}: {report.step.limiter}" if known else shown
+    if known:
+        return f"{shown} · {report.step.reason}: {report.step.limiter}"
+    return shown or report.step.reason
 
 
 def measured_severity(line: LineReport, report: Report) -> Severity | None:

@@ -42,6 +42,10 @@ interface ProfileResult {
   /** "step 10.5 ms · GPU busy 61 % · ..." */
   readonly summary: string;
   readonly cancelled: boolean;
+  /** The script's; null: not known. */
+  readonly exit_code: number | null;
+  /** What is missing or was given up, a sentence each. */
+  readonly notes: readonly string[];
 }
 
 /** Something that the user can mend; its message is a sentence to show. */
@@ -97,14 +101,12 @@ export class Profiler {
         throw new Refusal("rooflint's server is not running, so nothing was profiled: see its log for why.");
       }
       const request = await this.#prepare(uri);
-      const { summary, recording, cancelled } = await window.withProgress(
+      const result = await window.withProgress(
         { location: ProgressLocation.Notification, title: `Profiling ${fileName}`, cancellable: true },
         (progress, cancellation) => run(client, request, progress, cancellation),
       );
-      this.#status.profiled(uri, summary);
-      this.#output.appendLine(`\n${summary}\nRecorded in ${recording}`);
-      const sentence = cancelled ? `Cancelled; of what was recorded: ${summary}` : summary;
-      void this.#offerOutput(window.showInformationMessage(sentence, "Show Problems", "Show Output"));
+      this.#status.profiled(uri, result.summary);
+      this.#tell(fileName, result);
     } finally {
       this.#profiling = undefined;
       this.#status.profiling(undefined);
@@ -133,6 +135,20 @@ export class Profiler {
       cwd,
       env: variables,
     };
+  }
+
+  /** Says what came of it; that the script failed comes before what was measured until then. */
+  #tell(fileName: string, { recording, summary, cancelled, exit_code, notes }: ProfileResult): void {
+    this.#output.appendLine(["", summary, ...notes, `Recorded in ${recording}`].join("\n"));
+    const buttons = ["Show Problems", "Show Output"];
+    if (cancelled) {
+      void this.#offerOutput(window.showInformationMessage(`Cancelled; until then: ${summary}`, ...buttons));
+    } else if (exit_code) {
+      const failed = `${fileName} ended with exit code ${exit_code}; until then: ${summary}`;
+      void this.#offerOutput(window.showWarningMessage(failed, ...buttons.reverse()));
+    } else {
+      void this.#offerOutput(window.showInformationMessage(summary, ...buttons));
+    }
   }
 
   async #offerOutput(choice: Thenable<string | undefined>): Promise<void> {

@@ -352,7 +352,7 @@ protocol().take_over(lsp.WORKSPACE_EXECUTE_COMMAND, execute_command)
 
 @command("rooflint.server.profile")
 async def profile(params: lsp.ExecuteCommandParams) -> dict[str, object]:
-    """Run a file under the profilers; `{"recording": folder, "summary": sentence}`."""
+    """Run a file under the profilers; `{"recording": folder, "summary": sentence, ...}`."""
     request = to_request(params.arguments, session)
     name = Path(request.target[0]).name
     if session.run is not None:
@@ -373,7 +373,13 @@ async def profile(params: lsp.ExecuteCommandParams) -> dict[str, object]:
         session.keep(request.root, report)
         message = rooflint.summarize(report)
         _show_anew()
-        return {"recording": str(folder), "summary": message, "cancelled": run.cancelled.is_set()}
+        return {
+            "recording": str(folder),
+            "summary": message,
+            "cancelled": run.cancelled.is_set(),
+            "exit_code": report.recording.exit_code,
+            "notes": list(report.recording.notes),
+        }
     except RooflintError as error:
         message = str(error)
         raise

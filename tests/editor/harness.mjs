@@ -70,17 +70,28 @@ export async function scenario(name, { prepare, settings = () => ({}), trusted =
   try {
     const opened = await prepare(base);
     editor = await Editor.start(name, base, opened, { settings: settings(base), trusted, hostTests });
-    await play(editor);
+    await Promise.race([play(editor), interruption()]);
     await editor.stop();
     rmSync(base, { recursive: true, force: true });
     claim("done");
+    process.exit();
   } catch (error) {
     await editor?.shot("failed").catch(() => {});
     await editor?.stop();
     console.error(error);
     console.error(`What was on the screen: ${SHOTS}/${name}-failed.png; logs and files: ${base}`);
-    process.exitCode = 1;
+    process.exit(1);
   }
+}
+
+/** Fails when the scenario is ended from outside or has taken too long, so that nothing is left running. */
+function interruption() {
+  return new Promise((_, reject) => {
+    for (const signal of ["SIGINT", "SIGTERM"]) {
+      process.once(signal, () => reject(new Error(`ended by ${signal}`)));
+    }
+    setTimeout(() => reject(new Error("not done within 8 minutes")), 8 * 60_000);
+  });
 }
 
 const begun = Date.now();
@@ -281,6 +292,11 @@ export class Editor {
 
   notification(text) {
     return this.page.locator(".notifications-toasts .notification-list-item", { hasText: text });
+  }
+
+  /** A line of the output panel. */
+  output(text) {
+    return this.page.locator(".output-view .view-line", { hasText: text }).first();
   }
 
   quickInput() {
