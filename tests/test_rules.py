@@ -89,6 +89,7 @@ def test_the_quick_fixes_of_an_example(example: Path, expect: Callable[[str, Pat
     edits = list(dict.fromkeys(e for fix in fixes for e in fix.edits))
     fixed = apply(text, edits)
     compile(fixed, str(fixed_path), "exec")
+    assert [f for f in check(fixed, rule) if f.fixes] == []
     expect(WANT.sub("", fixed), fixed_path)
 
 

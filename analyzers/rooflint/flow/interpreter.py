@@ -1872,6 +1872,8 @@ def _argument_of_nobody(parameter: ast.arg, is_module: bool, function: str) -> V
         return (Tensor("unknown", False),)
     if parameter.arg == "device":
         return (DeviceIs("unknown"),)
+    if parameter.arg.endswith(("loader", "dataloader")):
+        return items_of((Tensor("cpu"),), is_data=True)
     if is_module and function == "forward" and not annotation:
         return (Tensor("unknown", False),)
     return UNKNOWN

@@ -45,7 +45,7 @@ def typed_tensor(it: Interpreter, path: str, call: Call) -> Value:
     place: Place = "gpu" if path in known.GPU_TENSOR_TYPES else "cpu"
     floats = ("FloatTensor", "DoubleTensor", "Tensor", "HalfTensor", "BFloat16Tensor")
     kind: Any = "float" if path.rpartition(".")[2] in floats else "int"
-    has_data = any(
+    has_data = len(call.arguments) == 1 and any(
         isinstance(a, (Array, ListOf, TupleOf, Items, Unknown)) for v in call.arguments for a in v
     )
     if place == "gpu" and has_data:

@@ -1,0 +1,102 @@
+"""The rules against operations of which it was measured whether they make the host wait.
+
+Each operation is put into a training step; it must have a finding if and only if it waited.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import rooflint
+from rooflint.model import Finding
+
+OPERATIONS: dict[str, bool] = json.loads(
+    (Path(__file__).parent / "measured" / "operations.json").read_text("utf-8")
+)["operations"]
+
+SETUP = """
+import collections, io, json, logging, math, pickle, statistics
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+import torch.utils.checkpoint
+
+d = torch.device("{device}")
+rnn = nn.utils.rnn
+logger = logging.getLogger("measured")
+x, v, s = torch.rand(64, 64, device=d), torch.rand(1000, device=d), torch.rand((), device=d)
+i, idx = torch.randint(0, 10, (100,), device=d), torch.tensor(3, device=d)
+m, m2 = v > 0.5, x > 0.5
+h, hp = torch.rand(64, 64), torch.rand(64, 64).pin_memory()
+hbig, hbigp = torch.rand(4096, 4096), torch.rand(4096, 4096).pin_memory()
+spd = x @ x.T + 64 * torch.eye(64, device=d)
+w = torch.rand(64, 64, device=d, requires_grad=True)
+p = nn.Parameter(torch.rand(64, 64, device=d))
+lin, ln, conv = nn.Linear(64, 64).to(d), nn.LayerNorm(64).to(d), nn.Conv2d(3, 8, 3).to(d)
+emb, bn, drop = nn.Embedding(100, 64).to(d), nn.BatchNorm1d(64).to(d), nn.Dropout(0.1)
+lstm = nn.LSTM(64, 64, batch_first=True).to(d)
+mha = nn.MultiheadAttention(64, 4, batch_first=True).to(d)
+enc = nn.TransformerEncoder(nn.TransformerEncoderLayer(64, 4, batch_first=True), 2).to(d)
+img, seq = torch.rand(2, 3, 32, 32, device=d), torch.rand(4, 10, 64, device=d)
+opt, sgd = torch.optim.AdamW(lin.parameters()), torch.optim.SGD(lin.parameters(), lr=0.1)
+lbfgs, scaler = torch.optim.LBFGS(lin.parameters()), torch.amp.GradScaler("cuda")
+tgt, ema = torch.randint(0, 64, (64,), device=d), torch.zeros((), device=d)
+perm_cpu, lens_cpu = torch.randperm(64), torch.tensor([10, 9, 8, 7])
+lens_gpu = lens_cpu.to(d)
+
+
+def step():
+    for _ in range(100):
+        y = lin(x).sum()
+        {operation}
+
+
+step()
+"""
+
+UNDECIDABLE = {
+    # Depends on the size of what is copied.
+    "hbig.to(d, non_blocking=True)",
+    # Two names of one tensor are equal without a look at it.
+    "torch.equal(v, v)",
+    # Named after what was measured, not programs.
+    "BatchNorm1d(momentum=None)(x)",
+    "GradScaler.step(SGD)",
+    "SummaryWriter.add_histogram(cuda)",
+    "event.record(); event.synchronize()",
+    "optim.LBFGS.step(closure)",
+    "tqdm.set_description(f-string)",
+}
+
+
+def findings_on(operation: str, device: str) -> list[Finding]:
+    text = SETUP.replace("{device}", device).replace("{operation}", operation)
+    line = 1 + text[: text.index("        y = lin(x).sum()")].count("\n") + 1
+    found = rooflint.check(rooflint.open_source("measured.py", text))
+    return [f for f in found if f.span.line == line]
+
+
+def test_an_operation_has_a_finding_if_and_only_if_it_waited() -> None:
+    wrong: set[str] = set()
+    for operation, waited in OPERATIONS.items():
+        says = any(
+            f.kind == "sync" or (f.kind == "copy" and f.severity == "warning")
+            for f in findings_on(operation, "cuda")
+        )
+        if says != waited:
+            wrong.add(operation)
+    assert wrong == UNDECIDABLE
+    assert len(wrong) < 0.02 * len(OPERATIONS)
+
+
+def test_the_same_program_on_the_cpu_has_no_warning() -> None:
+    asks_for_the_gpu = ("cuda", "scaler")
+    warned = {
+        operation
+        for operation in OPERATIONS
+        if not any(word in operation for word in asks_for_the_gpu)
+        and any(f.severity == "warning" for f in findings_on(operation, "cpu"))
+    }
+    assert warned == set()
