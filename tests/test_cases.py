@@ -78,6 +78,15 @@ def test_a_clean_script_hears_at_most_one_remark(case: dict[str, Any]) -> None:
     assert len(remarks) <= 1
 
 
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c["file"])
+def test_every_statement_can_be_followed(
+    case: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("DEBUG", "rooflint"):
+        findings_of(case)
+    assert caplog.records == []
+
+
 def test_recall_and_precision_over_all_scripts(capsys: pytest.CaptureFixture[str]) -> None:
     outcomes = [outcome_of(case) for case in CASES]
     wanted = sum(len(o.wanted) for o in outcomes)

@@ -11,7 +11,7 @@ from rooflint.flow.distributions import make_distribution
 from rooflint.flow.facts import MODEL_WORK, TENSOR_WORK, TRAINING_WORK
 from rooflint.flow.machine import Call
 from rooflint.flow.making import create, create_like, make_parameter, tensor_from_data, typed_tensor
-from rooflint.flow.objects import initialize, make_module, object_method
+from rooflint.flow.objects import initialize, make_module, object_method, parameters_of
 from rooflint.flow.places import (
     device_asked,
     gpu_tensors_in,
@@ -220,7 +220,9 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
         one = instance_at(path, it, call)
         return (one,)
     if root == "torch.optim" or root.startswith("torch.optim."):
-        return (instance_at(path, it, call),)
+        one = instance_at(path, it, call)
+        one.facts["parameters"] = parameters_of(it, call)
+        return (one,)
     if root == "torch.distributions" or root.startswith("torch.distributions."):
         return make_distribution(it, path, name, call)
     if root in ("torch.nn", "torch.nn.modules") or root.startswith("torch.nn.modules."):

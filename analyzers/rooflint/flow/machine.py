@@ -117,6 +117,8 @@ class Machine:
         self.traces: list[Trace] = []
         self.before_modules: list[Value] = []
         self.after_modules: list[Value] = []
+        self.after_gradients: list[tuple[Value, list[Value]]] = []
+        """Hooks of the backward pass, and what they are given."""
         self.iterations: tuple[int, ...] = ()
 
     # --- the GPU's queue
@@ -271,6 +273,13 @@ class Machine:
     def changed_since(self, write: int, tick: int) -> bool:
         """Whether something that is older than `tick` has changed since that write."""
         return any(born <= tick for born in self.writes[write:])
+
+    def hook_backward(self, hook: Value | None, given: list[Value]) -> None:
+        """A function to be called on each backward pass."""
+        if hook is None or (hook, given) in self.after_gradients:
+            return
+        if len(self.after_gradients) < 6:
+            self.after_gradients.append((hook, given))
 
     def place(self) -> tuple[Any, ...]:
         """Where in the program one is, to come back to after a fault."""

@@ -46,6 +46,7 @@ from rooflint.flow.values import (
     Opaque,
     Place,
     Tensor,
+    TupleOf,
     Unknown,
     Value,
     items_of,
@@ -93,6 +94,20 @@ def initialize(it: Interpreter, one: Instance, call: Call) -> None:
     """`__init__` of a library's class, on an object of a subclass."""
     if one.path in _CONTAINERS:
         one.facts["children"] = _children(it, call)
+    if one.path.startswith("torch.optim."):
+        one.facts["parameters"] = parameters_of(it, call)
+
+
+def parameters_of(it: Interpreter, call: Call) -> Value:
+    """What an optimizer is given to update: parameters, or groups of them."""
+    elements = it.elements(call.argument(0, "params") or UNKNOWN, call.node, call.frame)
+    found: list[Value] = []
+    for atom in elements:
+        if isinstance(atom, DictOf) and "params" in atom.known:
+            found.append(it.elements(atom.known["params"], call.node, call.frame))
+        else:
+            found.append((atom,))
+    return join_all(found) or UNKNOWN
 
 
 def _children(it: Interpreter, call: Call) -> list[Value]:
@@ -158,7 +173,13 @@ def attribute_of(it: Interpreter, one: Instance, name: str) -> Value:
             one.facts["state"] = state
         return (state,)
     if one.path.startswith("torch.optim.") and name == "param_groups":
-        return UNKNOWN
+        group = one.facts.get("group")
+        if group is None:
+            group = one.facts["group"] = DictOf()
+            group.known["params"] = items_of(one.facts.get("parameters", UNKNOWN))
+            group.other = UNKNOWN
+        groups: Value = (group,)
+        return items_of(groups)
     if one.path == "accelerate.Accelerator" and name in ("device", "is_main_process"):
         return (DeviceIs("gpu"),) if name == "device" else NUMBER
     return (Method(one, name),)
@@ -168,7 +189,8 @@ def call_module(it: Interpreter, one: Instance, call: Call) -> Value:
     """A module is called: its hooks, its forward."""
     machine = it.machine
     machine.work(MODEL_WORK)
-    _run_hooks(it, machine.before_modules, 2, call)
+    given: Value = (TupleOf(tuple(call.arguments)),)
+    _run_hooks(it, machine.before_modules, [(one,), given], call)
     forward = one.cls.find("forward") if one.cls is not None else None
     if forward is not None:
         result = it.call(it.bound(forward, one, expression_of(call), call.frame), call)
@@ -180,13 +202,13 @@ def call_module(it: Interpreter, one: Instance, call: Call) -> Value:
             result = it.call(child, inner)
     else:
         result = _module_output(it, one, call)
-    _run_hooks(it, machine.after_modules, 3, call)
+    _run_hooks(it, machine.after_modules, [(one,), given, result], call)
     return result
 
 
-def _run_hooks(it: Interpreter, hooks: list[Value], count: int, call: Call) -> None:
+def _run_hooks(it: Interpreter, hooks: list[Value], given: list[Value], call: Call) -> None:
     for hook in list(hooks):
-        call_with(it, hook, [UNKNOWN] * count, without_arguments(call))
+        call_with(it, hook, given, without_arguments(call))
 
 
 def _module_output(it: Interpreter, one: Instance, call: Call) -> Value:
@@ -311,11 +333,15 @@ def object_method(
     return call_unknown(it, call)
 
 
+def _parameter_of(one: Instance) -> Tensor:
+    return Tensor(one.place, one.sure, kind="float", grad=True, since=one.since)
+
+
 def _module_method(
     it: Interpreter, one: Instance, name: str, call: Call, node: ast.expr | ast.stmt
 ) -> Value | None:
     subject = node.value if isinstance(node, ast.Attribute) else None
-    parameter: Value = (Tensor(one.place, one.sure, kind="float", grad=True, since=one.since),)
+    parameter: Value = (_parameter_of(one),)
     if name in ("to", "cuda", "cpu"):
         place: Place | None = {"cuda": "gpu", "cpu": "cpu"}.get(name)  # pyright: ignore
         sure = True
@@ -349,6 +375,11 @@ def _module_method(
             one.facts.setdefault("registered", set()).add(key)
             it.machine.write_attribute(one, key, call.argument(1, "param") or UNKNOWN)
         return NONE
+    if name in ("register_full_backward_hook", "register_backward_hook"):
+        gradients: Value = (replace(_parameter_of(one), grad=False),)
+        given = [(one,), tuple_of([gradients]), tuple_of([gradients])]
+        it.machine.hook_backward(call.argument(0, "hook"), given)
+        return UNKNOWN
     if name in ("register_forward_pre_hook", "register_forward_hook"):
         hooks = it.machine.before_modules if "pre" in name else it.machine.after_modules
         hook = call.argument(0, "hook")

@@ -10,6 +10,7 @@ from rooflint.flow import torch_calls as known
 from rooflint.flow.facts import MODEL_WORK, TENSOR_WORK, TRAINING_WORK
 from rooflint.flow.machine import Call
 from rooflint.flow.places import (
+    call_with,
     copy_to_gpu,
     device_asked,
     device_of,
@@ -67,6 +68,9 @@ def tensor_method(
         return _transfer(it, atom, whole, name, subject, call)
     if isinstance(atom, Opaque):
         return _opaque_method(it, atom, name, call)
+    if name in ("register_hook", "register_post_accumulate_grad_hook"):
+        machine.hook_backward(call.argument(0, "hook"), [(replace(atom, grad=False),)])
+        return UNKNOWN
     if name == "pin_memory":
         return (replace(atom, pinned=True),)
     if name in known.HOST_METHODS:
@@ -223,6 +227,8 @@ def _opaque_method(it: Interpreter, atom: Opaque, name: str, call: Call) -> Valu
 def run_backward(it: Interpreter, atom: Tensor, call: Call) -> Value:
     machine = it.machine
     machine.work(TRAINING_WORK)
+    for hook, given in list(machine.after_gradients):
+        call_with(it, hook, given, call)
     if atom.place != "cpu" and atom.masked:
         machine.wait(
             "backward",

@@ -14,7 +14,7 @@ SHOWS_HOST_VALUE = {"item": "item", "tolist": "tolist", "cpu": "cpu", "numpy": "
 HOST_METHODS = frozenset(
     """size dim ndimension numel nelement element_size stride is_floating_point is_complex
     is_contiguous is_pinned is_signed is_sparse get_device data_ptr storage untyped_storage
-    storage_offset register_hook retain_grad is_shared has_names is_same_size __len__ __hash__
+    storage_offset retain_grad is_shared has_names is_same_size __len__ __hash__
     record_stream is_inference nbytes sparse_dim dense_dim is_set_to""".split()
 )
 """Tensor methods that answer from what the host knows."""
