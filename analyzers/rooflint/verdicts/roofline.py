@@ -117,16 +117,26 @@ def line_work(cost: LineCost, recording: Recording) -> Work | None:
 
 def peaks_for(kernel: KernelCost, recording: Recording) -> Peaks | None:
     """The roof as the kernel's own report states it, else the device's."""
-    table = peaks_of(recording)
     own = kernel.counters.peaks if kernel.counters else None
-    if own is None or table is None:
-        return own or table
-    # A report states the peaks of the pipes that were measured, at its clocks.
-    return replace(own, flop_per_s={**table.flop_per_s, **own.flop_per_s})
+    return _completed(own, peaks_of(recording))
 
 
 def peaks_of(recording: Recording) -> Peaks | None:
-    return recording.peaks or find_peaks(recording.device)
+    """The device's roof: as the recording states it, completed by the table of GPUs."""
+    return _completed(recording.peaks, find_peaks(recording.device))
+
+
+def _completed(own: Peaks | None, table: Peaks | None) -> Peaks | None:
+    """A report states the peaks of the pipes that it measured, at its clocks; a table has all."""
+    if own is None or table is None:
+        return own or table
+    stated = {pipe.removeprefix("tensor ") for pipe in own.flop_per_s}
+    rest = {
+        pipe: peak
+        for pipe, peak in table.flop_per_s.items()
+        if pipe.removeprefix("tensor ") not in stated
+    }
+    return replace(own, flop_per_s={**rest, **own.flop_per_s})
 
 
 def peak_of(pipe: str, peaks: Peaks) -> float | None:
