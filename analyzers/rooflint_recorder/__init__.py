@@ -9,6 +9,7 @@
 - `sources`: which files are the user's own, their loops and functions
 - `torch_profiler`: torch's profiler, started and stopped without being seen
 - `counters`: the ranges that ncu is told to look at
+- `traces`: whether the script has left anything behind
 - `facts`: the device, the versions, the host's peak rates
 - `folder`: writes the recording, atomically
 

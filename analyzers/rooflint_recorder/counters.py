@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 
 from rooflint_recorder.imports import after_import
 from rooflint_recorder.marks import LineMarks, Unavailable, line_marks
 from rooflint_recorder.steps import Steps, on_every_optimizer_step
+from rooflint_recorder.traces import Traces
 from rooflint_recorder.window import EARLY_MARKS, Action, Window
 
 TYPE_CHECKING = False
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from rooflint_recorder.sources import OwnFiles
+    from rooflint_recorder.torch_profiler import TorchProfiler
 
 DOMAIN = "rooflint"
 
@@ -43,6 +46,8 @@ class CounterRun:
         self._marks: LineMarks | None = None
         self._steps: Steps | None = None
         self._ncu_window: NcuWindow | None = None
+        self._traces: Traces | None = None
+        self._profiler: TorchProfiler | None = None
 
     def get_ready(self) -> None:
         os.register_at_fork(after_in_child=self._abandon)
@@ -56,7 +61,9 @@ class CounterRun:
         with contextlib.suppress(Unavailable):
             self._ncu_window = NcuWindow(self._plan)
             self._marks = line_marks(self._files, self._ncu_window.mark, self._end)
-            TorchProfiler().make_way(self._end)
+            self._profiler = TorchProfiler()
+            self._profiler.make_way(self._give_way)
+            self._traces = Traces(self._files)
             if self._step is None:
                 torch.cuda._lazy_call(self._begin)  # type: ignore[attr-defined]
                 return
@@ -64,6 +71,11 @@ class CounterRun:
             window.time_plain_steps = False
             self._steps = Steps(self._files, self._marks, window, self._do)
             on_every_optimizer_step(self._stepped)
+
+    def _give_way(self) -> None:
+        """The script has a profiler of its own; operators are then not named to ncu."""
+        self._traces = None
+        self._end()
 
     def _stepped(self, optimizer: int) -> None:
         if threading.get_ident() == self._thread and os.getpid() == self._process:
@@ -77,9 +89,12 @@ class CounterRun:
             self._end()
 
     def _begin(self) -> None:
-        if self._marks is not None and self._ncu_window is not None:
-            self._ncu_window.open()
-            self._marks.begin(EARLY_MARKS)
+        if self._marks is None or self._ncu_window is None or self._profiler is None:
+            return
+        self._profiler.close_way()  # operators are named by a profiler, too
+        self._ncu_window.open()
+        self._profiler.make_way(self._give_way)
+        self._marks.begin(EARLY_MARKS)
 
     def _end(self) -> None:
         if self._marks is not None and self._ncu_window is not None and self._marks.marking:
@@ -87,6 +102,18 @@ class CounterRun:
             self._ncu_window.close()
             if self._steps is not None:
                 self._steps.count_only()
+                if self._traces is not None and not self._traces.left:
+                    self._leave_early()
+
+    def _leave_early(self) -> None:
+        """All is measured, and nothing that the script has begun would be left half done."""
+        import torch
+
+        torch.cuda.synchronize()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        os._exit(0)
 
     def _abandon(self) -> None:
         if self._marks is not None:
@@ -105,7 +132,6 @@ class NcuWindow:
         self._torch = torch
         self._left = {name: dict(wanted) for name, wanted in plan.items()}
         self._measuring = False
-        self._push, self._pop = _nvtx()
         self._nodes: list[tuple[int, int, str]] = []
         """Sequence numbers of the autograd nodes that planned executions made, and their line."""
         self._hooked: set[int] = set()
@@ -114,6 +140,7 @@ class NcuWindow:
 
     def open(self) -> None:
         """From here on, ranges of planned lines are measured; operators are named to ncu."""
+        self._push, self._pop = _nvtx()
         self._operators = self._torch.autograd.profiler.emit_nvtx()
         with contextlib.suppress(RuntimeError):  # the script may have a profiler under way
             self._operators.__enter__()

@@ -210,6 +210,8 @@ class Recorder:
             elif action is Action.CLOSE:
                 self._stop()
                 if self._window.stage is Stage.CLOSED:
+                    if self._profiler is not None:
+                        self._profiler.close_way()
                     self._write(ended=False)
 
     def _set_early_aside(self) -> None:

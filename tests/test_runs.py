@@ -1,0 +1,391 @@
+"""Profile runs as the terminal and the editor start them: bad input, cancel, launchers, plan."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from rooflint.model import Device, KernelCost, ProfileError, Recording, Step
+from rooflint.runs import ncu, plan, run
+from rooflint.runs.doctor import diagnose, render_json, render_text
+from rooflint.runs.process import run_process
+from rooflint.runs.request import ProfileRequest, Progress
+
+SCRIPTS = Path(__file__).parent / "scripts"
+LAUNCH = Path(__file__).parent.parent / "analyzers" / "rooflint_recorder" / "launch.py"
+
+
+# --- bad input --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("missing.py", None, "missing.py does not exist: name a Python file"),
+        ("folder", "", "folder is a directory"),
+        ("empty.py", " \n", "empty.py is empty: there is nothing to profile"),
+        ("broken.py", "import torch\nfor x in\n", "broken.py:2 cannot be run: invalid syntax"),
+        ("nul.py", "x = 1\0\n", "nul.py cannot be run: "),
+        ("raises.py", "raise KeyError('x')\n", "failed before anything was recorded: KeyError"),
+        ("quits.py", "import sys; sys.exit(3)\n", "ended with exit code 3 before anything"),
+        ("plain.py", "print(1)\n", "plain.py never imported torch: there is nothing to record"),
+    ],
+)
+def test_what_cannot_be_recorded_is_one_sentence(
+    tmp_path: Path, name: str, text: str | None, sentence: str
+) -> None:
+    if name == "folder":
+        (tmp_path / name).mkdir()
+    elif text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(ProfileError, match=r"^[^\n]+$") as raised:
+        run(request_for(tmp_path, name), ignore, threading.Event())
+    assert sentence in str(raised.value)
+    assert not list(tmp_path.glob(".rooflint/recordings/*"))
+
+
+def test_an_interpreter_that_is_none_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import torch\n")
+    for python in (str(tmp_path / "nowhere"), "/bin/false", str(tmp_path)):
+        with pytest.raises(ProfileError, match="choose another interpreter"):
+            run(request_for(tmp_path, "a.py", python=python), ignore, threading.Event())
+
+
+def test_an_interpreter_without_torch_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import torch\n")
+    bare = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
+    with pytest.raises(ProfileError, match="has no torch: choose the interpreter"):
+        run(request_for(tmp_path, "a.py", python=str(bare / "bin" / "python")), ignore, set_event())
+
+
+def test_a_launcher_that_is_missing_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import torch\n")
+    with pytest.raises(ProfileError, match="nolaunch was not found"):
+        run(request_for(tmp_path, "a.py", launcher=("nolaunch",)), ignore, threading.Event())
+
+
+# --- runs -------------------------------------------------------------------------------
+
+
+def test_a_script_leaves_a_recording_and_its_output_is_heard(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    heard: list[Progress] = []
+    request = request_for(tmp_path, str(SCRIPTS / "train.py"), "9")
+    folder = run(request, heard.append, threading.Event())
+    assert folder.parent == tmp_path / ".rooflint" / "recordings"
+    assert folder.name.endswith("-train")
+    assert (tmp_path / ".rooflint" / ".gitignore").read_text() == "*\n"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "meta.json",
+        "sources",
+        "trace.json.gz",
+    ]
+    assert "".join(progress.output for progress in heard) == "loss True\n"
+    assert "ROOFLINT=1" in heard[0].message
+    assert json.loads((folder / "meta.json").read_text())["exit"] == {"code": 0, "error": None}
+
+
+def test_a_launcher_runs_the_script_recorded(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "ddp.py").write_text(
+        "import os, sys, torch, torch.distributed as dist\n"
+        "dist.init_process_group('gloo')\n"
+        "x = torch.ones(3) * 2\n"
+        "dist.all_reduce(x)\n"
+        "sys.stdout.write(f'rank {dist.get_rank()} {os.environ[\"ROOFLINT\"]}\\n')\n"
+        "dist.destroy_process_group()\n"
+    )
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        port = str(probe.getsockname()[1])
+    torchrun = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2")
+    heard: list[Progress] = []
+    request = request_for(tmp_path, "ddp.py", launcher=(*torchrun, "--master-port", port))
+    folder = run(request, heard.append, threading.Event())
+    output = "".join(progress.output for progress in heard)
+    assert "rank 0 1" in output and "rank 1 1" in output
+    assert json.loads((folder / "meta.json").read_text())["argv"] == ["ddp.py"]
+
+
+@pytest.mark.parametrize("stubborn", [False, True])
+def test_a_cancelled_script_is_gone_with_its_children(tmp_path: Path, stubborn: bool) -> None:
+    pytest.importorskip("torch")
+    cancelled = threading.Event()
+    child: list[int] = []
+
+    def tell(progress: Progress) -> None:
+        if progress.output.startswith("child"):
+            child.append(int(progress.output.split()[1]))
+            threading.Timer(1.0, cancelled.set).start()
+
+    script = str(SCRIPTS / "forever.py")
+    request = request_for(tmp_path, script, *(["stubborn"] if stubborn else []))
+    if stubborn:  # killed in the midst of the recording, it cannot write anything
+        with pytest.raises(ProfileError, match="stopped before anything was recorded"):
+            run(request, tell, cancelled)
+    else:
+        folder = run(request, tell, cancelled)
+        meta = json.loads((folder / "meta.json").read_text())
+        assert meta["exit"] == {"code": 130, "error": "KeyboardInterrupt"}
+        assert (folder / "trace.json.gz").stat().st_size > 1000
+        assert not list(folder.glob("*.part*")) and not list(folder.glob("*settings*"))
+    assert child and not is_alive(child[0])
+
+
+def test_a_cancelled_tree_ends_within_five_seconds(tmp_path: Path) -> None:
+    cancelled = set_event()
+    ignores = (
+        "import signal, subprocess, sys, time\n"
+        "for number in (signal.SIGINT, signal.SIGTERM): signal.signal(number, signal.SIG_IGN)\n"
+        "if len(sys.argv) < 4:\n"
+        "    subprocess.Popen([sys.executable, __file__, *sys.argv[1:], 'deeper'],\n"
+        "                     start_new_session=len(sys.argv) == 2)\n"
+        "open(f'alive-{len(sys.argv)}', 'w').close()\n"
+        "time.sleep(600)\n"
+    )
+    (tmp_path / "ignores.py").write_text(ignores)
+    start = time.monotonic()
+    cancelled.clear()
+
+    def cancel() -> None:
+        while len(list(tmp_path.glob("alive-*"))) < 3:
+            time.sleep(0.05)
+        nonlocal start
+        start = time.monotonic()
+        cancelled.set()
+
+    threading.Thread(target=cancel).start()
+    code = run_process(
+        [sys.executable, "ignores.py", "a"],
+        cwd=str(tmp_path),
+        environment=os.environ,
+        hear=lambda output: None,
+        cancelled=cancelled,
+    )
+    assert code == -9
+    assert time.monotonic() - start < 5
+    listing = subprocess.run(["ps", "-axo", "args="], capture_output=True, text=True).stdout
+    assert not any("ignores.py a" in line for line in listing.splitlines())
+
+
+def test_much_output_is_passed_on_whole(tmp_path: Path) -> None:
+    heard: list[str] = []
+    code = run_process(
+        [sys.executable, "-c", "for _ in range(200): print('é' * 50_000)"],
+        cwd=str(tmp_path),
+        environment={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        hear=heard.append,
+        cancelled=threading.Event(),
+    )
+    assert code == 0
+    text = "".join(heard)
+    assert len(text) == 200 * 50_001 and set(text) == {"é", "\n"}
+
+
+# --- counters ---------------------------------------------------------------------------
+
+
+def test_ncu_measures_the_planned_lines_and_their_backward(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    lines = measured(tmp_path, {"weight": (1, 0), "y * y": (0, 2)})
+    step = lines[lines.index("end of step 3") + 1 : lines.index("end of step 4")]
+    product, square = line_of("x @ weight"), line_of("y * y")
+    assert step == [
+        *(f"measured.py:{product}", "measure", "rest", "pop"),
+        *(f"measured.py:{square} backward", "measure", "rest", "pop") * 2,
+    ]
+    assert lines.count("measure") == 3
+
+
+def test_the_second_run_ends_once_all_is_measured_unless_something_was_written(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("torch")
+    assert "ran to its end" not in measured(tmp_path, {"y * y": (1, 0)})
+    assert "ran to its end" in measured(tmp_path, {"y * y": (1, 0)}, "writes")
+
+
+def test_the_plan_measures_each_kernel_of_a_line_once() -> None:
+    recording = recording_of(
+        kernel("mm", line=5, launches=24, us=600.0),  # 4 a step and 6 steps: one execution will do
+        kernel("mul", line=6, launches=24, us=300.0),
+        kernel("mul", line=6, launches=24, us=90.0, grid=(2, 1, 1)),  # another shape: two of them
+        kernel("add", line=7, launches=6, us=10.0),
+        steps=6,
+    )
+    chosen = plan.choose(recording)
+    assert chosen.forward == {("a.py", 5): 1, ("a.py", 6): 2}
+    assert chosen.covered_ratio == 0.99
+    assert chosen.launch_count == 1 + 4
+    assert not chosen.cut
+
+
+def test_the_plan_keeps_backward_apart_and_leaves_out_what_has_no_line() -> None:
+    recording = recording_of(
+        kernel("mm", line=5, launches=3, us=50.0, backward=True),
+        kernel("mm", line=None, launches=3, us=50.0),
+        steps=3,
+    )
+    chosen = plan.choose(recording)
+    assert (chosen.forward, chosen.backward) == ({}, {("a.py", 5): 1})
+    assert chosen.covered_ratio == 0.5
+
+
+def test_the_plan_stays_within_its_budget_and_says_so() -> None:
+    recording = recording_of(
+        *(kernel(f"m{number}", line=5, launches=1, us=9.0) for number in range(200)),
+        *(kernel(f"k{number}", line=6, launches=1, us=1.0) for number in range(100)),
+        steps=1,
+    )
+    chosen = plan.choose(recording, budget_s=60.0)
+    assert chosen.cut
+    assert chosen.launch_count * plan.LAUNCH_S <= 60.0
+    assert ("a.py", 6) in chosen.forward and ("a.py", 5) not in chosen.forward
+
+
+def test_ncu_is_called_for_the_window_that_the_recorder_opens() -> None:
+    command = ncu.ncu_command(
+        Path("/opt/ncu"), Path("r.ncu-rep"), Path("n.log"), ["python", "a.py"], metrics=["m.sum"]
+    )
+    words = " ".join(command)
+    assert command[0] == "/opt/ncu" and command[-2:] == ["python", "a.py"]
+    for option in (
+        "--target-processes all",
+        "--profile-from-start off",
+        "--clock-control none",
+        "--import-sass no",
+        "--rename-kernels no",
+        "--metrics m.sum",
+        "--log-file n.log",
+        "--export r.ncu-rep",
+        "--nvtx",
+    ):
+        assert option in words
+
+
+def test_a_forbidden_counter_is_told_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU"
+    monkeypatch.setattr(ncu, "_is_wsl", lambda: False)
+    monkeypatch.setattr(ncu, "_is_container", lambda: True)
+    assert "--cap-add=SYS_ADMIN" in (ncu.complaint(log) or "")
+    monkeypatch.setattr(ncu, "_is_container", lambda: False)
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in (ncu.complaint(log) or "")
+    assert ncu.complaint("==PROF== Disconnected from process 7") is None
+    assert ncu.complaint("==ERROR== Something broke.") == "ncu stopped: Something broke"
+
+
+def test_doctor_gives_each_failure_a_remedy() -> None:
+    checks = diagnose(sys.executable)
+    assert [check.name for check in checks[:3]] == ["rooflint", "language server", "interpreter"]
+    assert all(check.ok or check.remedy for check in checks)
+    assert json.loads(render_json(checks))[0]["ok"] is True
+    assert len(render_text(checks).splitlines()) >= len(checks)
+    assert not next(check for check in diagnose("/nowhere") if check.name == "interpreter").ok
+
+
+# --- helpers ----------------------------------------------------------------------------
+
+
+def request_for(
+    folder: Path,
+    *target: str,
+    python: str = sys.executable,
+    launcher: tuple[str, ...] = (),
+) -> ProfileRequest:
+    return ProfileRequest(
+        python=python,
+        target=target,
+        cwd=str(folder),
+        root=str(folder),
+        launcher=launcher,
+        forward_output=False,
+    )
+
+
+def ignore(progress: Progress) -> None:
+    pass
+
+
+def set_event() -> threading.Event:
+    event = threading.Event()
+    event.set()
+    return event
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def measured(tmp_path: Path, wanted: dict[str, tuple[int, int]], *arguments: str) -> list[str]:
+    """What stand-ins for CUDA heard when the lines with these texts were planned."""
+    script = SCRIPTS / "measured.py"
+    settings = tmp_path / "settings.json"
+    places = {
+        f"{script}:{line_of(text)}": {"forward": forward, "backward": backward}
+        for text, (forward, backward) in wanted.items()
+    }
+    settings.write_text(
+        json.dumps({"mode": "counters", "root": str(SCRIPTS), "step": 4, "plan": places})
+    )
+    said = subprocess.run(
+        [sys.executable, str(LAUNCH), str(settings), str(script), *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return said.stdout.splitlines()
+
+
+def line_of(text: str) -> int:
+    lines = (SCRIPTS / "measured.py").read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if f" {text}" in line)
+
+
+def kernel(
+    name: str,
+    line: int | None,
+    launches: int,
+    us: float,
+    backward: bool = False,
+    grid: tuple[int, int, int] = (1, 1, 1),
+) -> KernelCost:
+    return KernelCost(
+        name=name,
+        path=None if line is None else "a.py",
+        line=line,
+        backward=backward,
+        launch_count=launches,
+        gpu_us=us,
+        grid=grid,
+    )
+
+
+def recording_of(*kernels: KernelCost, steps: int) -> Recording:
+    return Recording(
+        origin="",
+        device=Device("cuda", "a GPU"),
+        steps=tuple(Step(number, number + 1.0) for number in range(steps)),
+        window_us=float(steps),
+        gpu_busy_us=None,
+        gpu_span_us=None,
+        kernel_count=0,
+        sync_calls=(),
+        copies=(),
+        unattributed_us=0.0,
+        lines=(),
+        kernels=kernels,
+    )
