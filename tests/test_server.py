@@ -38,6 +38,7 @@ def make_editor() -> LanguageClient:
         editor.publications.put_nowait(params)
 
     features[lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS] = publish_diagnostics
+    editor.feature(lsp.CLIENT_REGISTER_CAPABILITY)(lambda params: None)
     return editor
 
 
@@ -337,6 +338,18 @@ async def test_a_reopened_project_shows_its_last_profile(client: LanguageClient,
         await tomorrow.shutdown_session()
     finally:
         await tomorrow.stop()
+
+
+async def test_a_profile_from_a_terminal_is_shown(client: LanguageClient, tmp_path: Path):
+    file, text = h200_project(tmp_path)
+    recording = tmp_path / ".rooflint" / "recordings" / "h200"
+    (recording / "meta.json").rename(tmp_path / "not yet")
+    uri = open_text(client, file, text)
+    assert 34 not in {each.range.start.line + 1 for each in await published(client, uri, 1)}
+    (tmp_path / "not yet").rename(recording / "meta.json")
+    created = lsp.FileEvent((recording / "meta.json").as_uri(), lsp.FileChangeType.Created)
+    client.workspace_did_change_watched_files(lsp.DidChangeWatchedFilesParams([created]))
+    assert 34 in {each.range.start.line + 1 for each in await published(client, uri, 1)}
 
 
 @pytest.mark.parametrize("way", ["the progress bar", "the request"])

@@ -26,6 +26,9 @@ from rooflint_server.wire import Protocol, converse, open_loopback, open_stdio
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+WATCHED = ("**/pyproject.toml", "**/.rooflint/recordings/*/meta.json")
+"""Settings, and what is recorded in a terminal meanwhile."""
+
 log = logging.getLogger("rooflint.server")
 session = Session()
 server = LanguageServer("rooflint", rooflint.__version__, protocol_cls=Protocol)
@@ -125,6 +128,8 @@ def initialize(params: lsp.InitializeParams) -> None:
 
 @handles(lsp.INITIALIZED)
 async def initialized(params: lsp.InitializedParams) -> None:
+    if session.editor.watches:
+        server.client_register_capability(to_lsp.to_registration(WATCHED))
     await _ask_settings()
 
 
@@ -157,7 +162,18 @@ def _take_settings(settings: object) -> None:
     section: Any = whole.get("rooflint", whole)
     if isinstance(section, dict):
         python: Any = cast("dict[str, Any]", section).get("python")
-        session.python = python if isinstance(python, str) and python else session.python
+        if isinstance(python, str):
+            session.python = python or None
+
+
+@handles(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+def did_change_watched_files(params: lsp.DidChangeWatchedFilesParams) -> None:
+    paths = [Path(path) for change in params.changes if (path := to_lsp.to_path(change.uri))]
+    if session.read_configs():
+        _show_anew()
+    for path in paths:
+        if path.name == "meta.json" and session.run is None:
+            _in_background(_load_latest(str(path.parents[3])))
 
 
 # --- documents ----------------------------------------------------------------------------
@@ -418,11 +434,14 @@ async def clear(params: lsp.ExecuteCommandParams) -> None:
 
 
 async def _load_latest(root: str) -> None:
-    """What was last recorded in a project that was opened again."""
+    """What was last recorded in a project: before it was opened, or in a terminal since."""
     with _fault_told("loading the last recording"):
         folder = await asyncio.to_thread(rooflint.latest_recording, root)
-        report = await asyncio.to_thread(_judged, folder) if folder else None
-        if report and root not in session.reports:
+        shown = session.reports.get(root)
+        if folder is None or (shown and shown.recording.origin == str(folder)):
+            return
+        report = await asyncio.to_thread(_judged, folder)
+        if session.reports.get(root) is shown:  # Else something newer came meanwhile.
             session.keep(root, report)
             _show_anew()
 

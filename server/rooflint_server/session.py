@@ -30,6 +30,8 @@ class Editor:
     """Its own command to profile a file, which links in hovers may start."""
     versioned_edits: bool = False
     progress: bool = False
+    watches: bool = False
+    """It tells of files that change on disk."""
     settings: bool = False
     """It can be asked for settings."""
 

@@ -33,6 +33,7 @@ def to_editor(
     text, workspace = can.text_document, can.workspace
     again = workspace.diagnostics if workspace else None
     edits = workspace.workspace_edit if workspace else None
+    watching = workspace.did_change_watched_files if workspace else None
     ways = [text.diagnostic, text.publish_diagnostics] if text else []
     formats = text.hover.content_format if text and text.hover else None
     name = getattr(encoding, "value", encoding)
@@ -46,11 +47,20 @@ def to_editor(
         profile_command=profile_command if isinstance(profile_command, str) else None,
         versioned_edits=bool(edits and edits.document_changes),
         progress=bool(can.window and can.window.work_done_progress),
+        watches=bool(watching and watching.dynamic_registration),
         settings=bool(workspace and workspace.configuration),
     )
 
 
 _ENCODINGS: dict[str | None, Encoding] = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-32": "utf-32"}
+
+
+def to_registration(patterns: Iterable[str]) -> lsp.RegistrationParams:
+    """Asks to be told when files of these names change on disk."""
+    watchers = [lsp.FileSystemWatcher(pattern) for pattern in patterns]
+    options = lsp.DidChangeWatchedFilesRegistrationOptions(watchers)
+    method = lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES
+    return lsp.RegistrationParams([lsp.Registration("rooflint.watch", method, options)])
 
 
 def to_path(uri: str) -> str | None:
