@@ -126,7 +126,7 @@ def _tell(
         launches += f", {show_us(mean_us)} each on average"
     if verdict.limiter == "overhead-bound":
         return f"{launches}: about as short as their launches"
-    longest = f"the longest: {verdict.reason.removeprefix('done: ')}"
+    longest = f"longest kernel: {verdict.reason.removeprefix('done: ')}"
     done = roof_ratio is not None and roof_ratio >= DONE_RATIO
     return f"{'done: ' if done else ''}{longest}; {launches}"
 

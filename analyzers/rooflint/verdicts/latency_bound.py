@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from rooflint.model import KernelCost, Recording, Verdict
-from rooflint.units import show_number, show_share
+from rooflint.units import show_share
 from rooflint.verdicts.compute_bound import TF32_ADVICE, tensor_core_gain_us
 from rooflint.verdicts.gpus import find_sm_count
 from rooflint.verdicts.rates import BUSY_RATIO, Rates, show_compute
@@ -54,7 +54,7 @@ def _show_small_grid(kernel: KernelCost, recording: Recording) -> str | None:
         units = "CUs" if recording.device.kind == "rocm" else "SMs"
         on = f": {count_of(block_count, 'block')} on {sm_count} {units}"
     if waves is not None:
-        return f"the grid fills {show_number(waves)} of a wave{on}" if waves < 1 else None
+        return f"the grid fills {show_share(waves)} of a wave{on}" if waves < 1 else None
     # Without counters how many blocks fit on a multiprocessor is not known, and a grid of about
     # one block for each may be by design; half of them idle is not.
     if block_count and sm_count and 2 * block_count <= sm_count:
