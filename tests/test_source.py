@@ -47,11 +47,15 @@ def shape(file: SourceFile) -> list[tuple[int, str]]:
     return [(b.first_line, ast.dump(s)) for b in file.blocks for s in b.body]
 
 
-def test_a_block_counts_lines_from_its_own_start() -> None:
-    file = SourceFile.parse("loop.py", LOOP)
-    train = next(b for b in file.blocks if b.text.startswith("def train"))
-    assert train.first_line == 7
-    assert train.body[0].lineno == 1
+def test_a_block_knows_where_its_tree_stands_after_an_edit_above() -> None:
+    before = SourceFile.parse("loop.py", LOOP)
+    after = SourceFile.parse("loop.py", "import time\n\n" + LOOP, before)
+    blocks = [next(b for b in f.blocks if b.text.startswith("def train")) for f in (before, after)]
+    assert blocks[0].body is blocks[1].body
+    assert [f.span(b, b.body[0]).line for f, b in zip((before, after), blocks, strict=True)] == [
+        7,
+        9,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def span_of(file: SourceFile, site: Site) -> SourceSpan:
 
 def line_of(site: Site) -> int:
     """The line of the file that a place starts on."""
-    return site.block.first_line + site.node.lineno - 1
+    return site.block.file_line(site.node.lineno)
 
 
 def quote(site: Site) -> str:

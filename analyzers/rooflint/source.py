@@ -1,8 +1,9 @@
 """A source file as a list of blocks, each parsed alone.
 
-A block is a top-level statement: a function, a class, an assignment. Its tree counts lines
-from the block's own start, so that it survives edits elsewhere in the file untouched. A block
-that does not parse loses only its broken lines, or keeps its last good tree.
+A block is a top-level statement: a function, a class, an assignment. Its tree keeps the lines
+that it was parsed with, and the block knows where these stand in the file now, so that it
+survives edits elsewhere untouched. A block that does not parse loses only its broken lines, or
+keeps its last good tree.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rooflint.model import SourceSpan
 
@@ -32,23 +33,36 @@ class SyntaxProblem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Some lines of a file and their tree. Line 1 of the tree is line `first_line` of the file."""
+    """Some lines of a file and their tree."""
 
     text: str
     first_line: int
+    """Where the block starts in the file."""
     body: tuple[ast.stmt, ...]
     lines: tuple[str, ...]
     problem: tuple[int, int, str] | None = None
     """Line and column within the block, and the parser's message, if the text did not parse."""
+    tree_line: int = 1
+    """The line that the tree gives to the block's first line."""
 
     def moved_to(self, first_line: int) -> Block:
+        """The same block, after an edit above it."""
         if first_line == self.first_line:
             return self
-        return Block(self.text, first_line, self.body, self.lines, self.problem)
+        return replace(self, first_line=first_line)
 
-    def character(self, line: int, byte_column: int) -> int:
+    def file_line(self, tree_line: int) -> int:
+        """The line of the file that the tree calls so."""
+        return tree_line - self.tree_line + self.first_line
+
+    def line(self, tree_line: int) -> str:
+        """The text of a line of the tree."""
+        at = tree_line - self.tree_line
+        return self.lines[at] if 0 <= at < len(self.lines) else ""
+
+    def character(self, tree_line: int, byte_column: int) -> int:
         """The column in characters of a column in UTF-8 bytes, as `ast` counts them."""
-        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        text = self.line(tree_line)
         if text.isascii():
             return byte_column
         return len(text.encode("utf-8", "surrogatepass")[:byte_column].decode("utf-8", "ignore"))
@@ -59,9 +73,9 @@ class Block:
         start = self.character(first, node.col_offset)
         end = self.character(last, node.end_col_offset or 0)
         if first == last:
-            return self.lines[first - 1][start:end]
-        middle = self.lines[first : last - 1]
-        return "\n".join([self.lines[first - 1][start:], *middle, self.lines[last - 1][:end]])
+            return self.line(first)[start:end]
+        middle = [self.line(n) for n in range(first + 1, last)]
+        return "\n".join([self.line(first)[start:], *middle, self.line(last)[:end]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +120,8 @@ class SourceFile:
     def span_of_lines(
         self, block: Block, line: int, column: int, end_line: int, end_column: int
     ) -> SourceSpan:
-        """The same for lines of the block and columns in characters."""
-        first, last = block.first_line + line - 1, block.first_line + end_line - 1
+        """The same for lines of the block's tree and columns in characters."""
+        first, last = block.file_line(line), block.file_line(end_line)
         if self.has_byte_order_mark:
             column += first == 1
             end_column += last == 1
@@ -141,11 +155,8 @@ def _blocks_of(lines: tuple[str, ...], tree: ast.Module) -> tuple[Block, ...]:
 
 
 def _block_from(lines: tuple[str, ...], start: int, end: int, body: list[ast.stmt]) -> Block:
-    if start > 1:
-        for statement in body:
-            ast.increment_lineno(statement, 1 - start)
     own = lines[start - 1 : end]
-    return Block("\n".join(own), start, tuple(body), own)
+    return Block("\n".join(own), start, tuple(body), own, None, start)
 
 
 def _first_line(statement: ast.stmt) -> int:
@@ -213,10 +224,10 @@ def _repaired(lines: tuple[str, ...], first_line: int, previous: Block | None) -
         deeper = next((x for x in work[line:] if x.strip()), "")
         opens = len(deeper) - len(deeper.lstrip()) > len(indent)
         work[line - 1] = indent + ("if 1:" if opens and _HEADER.match(broken) else "pass")
-    body = previous.body if previous is not None else ()
-    if previous is not None:
-        lines = previous.lines
-    return Block(text, first_line, body, lines, problem or (1, 0, "invalid syntax"))
+    problem = problem or (1, 0, "invalid syntax")
+    if previous is None:
+        return Block(text, first_line, (), lines, problem)
+    return Block(text, first_line, previous.body, previous.lines, problem, previous.tree_line)
 
 
 def _tree(text: str) -> ast.Module | SyntaxError:

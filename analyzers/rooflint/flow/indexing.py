@@ -314,7 +314,11 @@ def store_item(
         for one in stored:
             if one.place == "cpu" and (one.ndim is None or one.ndim > 0):
                 copy_to_gpu(it, target, frame, (one,), atom.sure and one.ndim is not None, None)
-        machine.work(TENSOR_WORK)
+        if numbers:
+            # Filling in numbers is set-up as often as not: it does not make a loop hot.
+            machine.at += 1
+        else:
+            machine.work(TENSOR_WORK)
 
 
 def contains(

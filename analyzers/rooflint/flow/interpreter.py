@@ -122,6 +122,7 @@ class Interpreter:
         self.classes: list[Class] = []
         self.escapes: list[_Escape] = []
         self._generators: dict[int, bool] = {}
+        self._constants: dict[int, Value] = {}
         self.memo: dict[tuple[Any, ...], _Known] = {}
 
     def run(self) -> None:
@@ -158,6 +159,7 @@ class Interpreter:
         words = Counter(_WORD.findall(self.file.text))
         named = {word for word, count in words.items() if count > 1}
         objects: dict[int, Value] = {}
+        self.machine.unasked = True
         for function in sorted(waiting, key=lambda f: f.name in named and f.name != "forward"):
             if id(function.node) not in self.machine.visited:
                 with self._within_budget():
@@ -180,8 +182,12 @@ class Interpreter:
                         count = len(atom.node.args.args) - 1 - len(atom.node.args.defaults)
                 call = Call(node, function.frame, [UNKNOWN] * max(count, 0), {})
                 made = objects[id(owner)] = self.instantiate(owner, call)
-            receiver = next((a for a in made if isinstance(a, Instance)), None)
-            is_module = isinstance(receiver, Instance) and receiver.is_module
+            one = next((a for a in made if isinstance(a, Instance)), None)
+            if one is not None and one.is_module and one.place == "cpu":
+                # Who uses it will have moved it, to where is not known.
+                site = Site(function.block, node)
+                places.move_module(self, one, "unknown", False, site)
+            receiver, is_module = one, one is not None and one.is_module
         steps = function.name in STEP_METHODS or (is_module and function.name == "forward")
         machine = self.machine
         if steps:
@@ -821,6 +827,12 @@ class Interpreter:
         return follow(self, node, frame) if follow is not None else UNKNOWN
 
     def on_constant(self, node: ast.Constant, frame: Frame) -> Value:
+        known = self._constants.get(id(node))
+        if known is None:
+            known = self._constants[id(node)] = self._constant(node)
+        return known
+
+    def _constant(self, node: ast.Constant) -> Value:
         if isinstance(node.value, (str, int, float, bool, type(None))):
             return constant(node.value)
         return UNKNOWN if node.value is ... else NUMBER
@@ -842,12 +854,16 @@ class Interpreter:
                 return (replace(atom, grad=False) if name in ("data", "grad") else atom,)
             if name == "shape":
                 return items_of(NUMBER)
+            if name == "dtype":
+                return (Ref("torch.dtype"),)
             return NUMBER if name in HOST_ATTRIBUTES else (Method(atom, name),)
         if isinstance(atom, Opaque):
             if name == "device":
                 return (DeviceIs("gpu"),)
             if name == "shape":
                 return items_of(NUMBER)
+            if name == "dtype":
+                return (Ref("torch.dtype"),)
             if name in HOST_ATTRIBUTES or name in ("config", "training"):
                 return UNKNOWN
             return (replace(atom, vague=True),)
@@ -1043,6 +1059,17 @@ class Interpreter:
     def instantiate(self, cls: Class, call: Call) -> Value:
         """Make an object of a class of the file."""
         machine = self.machine
+        if machine.unasked and not places.any_tensor(call):
+            known = machine.samples.get(id(cls))
+            if known is not None:
+                return known
+        made = self._instantiate(cls, call)
+        if machine.unasked:
+            machine.samples.setdefault(id(cls), made)
+        return made
+
+    def _instantiate(self, cls: Class, call: Call) -> Value:
+        machine = self.machine
         bases = cls.library_bases()
         one = machine.make(
             call.node,
@@ -1091,7 +1118,11 @@ class Interpreter:
         ):
             return UNKNOWN
         key: tuple[Any, ...] | None = None
-        if function.frame.parent is None:
+        # Where nothing is known to call it, one call without tensors is like another.
+        coarse = machine.unasked and receiver is None and not places.any_tensor(call)
+        if coarse:
+            key = (id(function),)
+        elif function.frame.parent is None:
             key = (
                 id(function),
                 receiver,
@@ -1100,12 +1131,13 @@ class Interpreter:
                 machine.without_grad > 0,
                 machine.branches > 0,
             )
-            known = self.memo.get(key)
-            prefix = (*machine.path, CallFrom(Site(call.frame.block, call.node)))
-            if known is not None and not machine.changed_since(known.write, known.tick):
-                known.write = len(machine.writes)
-                machine.replay(known.trace, prefix)
-                return known.value
+        known = self.memo.get(key) if key is not None else None
+        if known is not None and (coarse or not machine.changed_since(known.write, known.tick)):
+            known.write = len(machine.writes)
+            machine.replay(
+                known.trace, (*machine.path, CallFrom(Site(call.frame.block, call.node)))
+            )
+            return known.value
         base, write = len(machine.path) + 1, len(machine.writes)
         machine.tick += 1
         tick = machine.tick
@@ -1114,7 +1146,8 @@ class Interpreter:
         machine.traces = [*outer_waits, trace]
         value = self._run_body(function, receiver, call, None)
         machine.traces = outer_waits
-        if key is not None and not trace.used_clock and not machine.changed_since(write, tick):
+        still = coarse or not machine.changed_since(write, tick)
+        if key is not None and still and not trace.used_clock:
             trace.waits = {
                 k: [replace(w, path=w.path[base:]) for w in ws[:24]]
                 for k, ws in trace.waits.items()

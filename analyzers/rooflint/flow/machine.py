@@ -102,6 +102,10 @@ class Machine:
         self.last_sync: int | None = None
         self.steps = 0
         self.limit = MOST_STATEMENTS
+        self.unasked = False
+        """Whether what is followed now is called by nothing in the file."""
+        self.samples: dict[int, Value] = {}
+        """An object of each class, for what nothing in the file makes."""
         self.running: list[Function] = []
         self.call_sites: tuple[int, ...] = ()
         self.branches = 0

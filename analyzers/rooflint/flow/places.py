@@ -13,6 +13,7 @@ from rooflint.flow.values import (
     UNKNOWN,
     Array,
     Atom,
+    Clock,
     Const,
     DeviceIs,
     DictOf,
@@ -320,6 +321,15 @@ def site_of(call: Call) -> Site:
 
 def is_false(value: Value | None) -> bool:
     return value is not None and len(value) == 1 and value[0] == Const(False, "bool")
+
+
+def any_tensor(call: Call) -> bool:
+    """Whether a call is given anything that lives on a device."""
+    return any(
+        isinstance(a, (Tensor, Opaque, DeviceIs, Instance, DictOf, ListOf, Clock))
+        for value in (*call.arguments, *call.keywords.values())
+        for a in value
+    )
 
 
 def instance_at(path: str, it: Interpreter, call: Call) -> Instance:

@@ -337,7 +337,7 @@ def _suffix_after(
         return None
     if outer.func.end_lineno != outer.end_lineno:
         return None
-    line = block.lines[(outer.func.end_lineno or 1) - 1]
+    line = block.line(outer.func.end_lineno or 1)
     end = block.character(outer.func.end_lineno or 1, outer.func.end_col_offset or 0)
     start = end - len(outer.func.attr) - 1
     if start < 0 or line[start:end] != "." + outer.func.attr:
@@ -349,7 +349,7 @@ def _suffix_after(
 def _add_keyword(file: SourceFile, block: Block, call: ast.Call, text: str) -> Edit | None:
     """Add a keyword before the closing parenthesis of a call."""
     span = file.span(block, call)
-    line = block.lines[(call.end_lineno or 1) - 1]
+    line = block.line(call.end_lineno or 1)
     end = block.character(call.end_lineno or 1, call.end_col_offset or 0) - 1
     if line[end : end + 1] != ")":
         return None
@@ -382,7 +382,7 @@ def _fill(file: SourceFile, site: Site, node: ast.Call) -> Iterator[Fix]:
         return
     function = file.span(site.block, node.func)
     first = file.span(site.block, node.args[0])
-    line = site.block.lines[node.args[0].lineno - 1]
+    line = site.block.line(node.args[0].lineno)
     column = site.block.character(node.args[0].lineno, node.args[0].col_offset)
     if line[:column].rstrip()[-1:] == "(" and line[:column].rstrip()[-7:] != "tensor(":
         return
@@ -397,7 +397,7 @@ def _fill(file: SourceFile, site: Site, node: ast.Call) -> Iterator[Fix]:
 def _indent_of(file: SourceFile, site: Site) -> str | None:
     """The indentation of a statement that starts its line."""
     span = file.span(site.block, site.node)
-    text = site.block.lines[site.node.lineno - 1]
+    text = site.block.line(site.node.lineno)
     before = text[: site.block.character(site.node.lineno, site.node.col_offset)]
     del span
     return before if not before.strip() else None
