@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import hashlib
 import json
+import logging
 import os
 import socket
 import subprocess
@@ -24,6 +25,10 @@ from pytest_lsp import (
     client_capabilities,
     make_test_lsp_client,
 )
+
+from rooflint_server import server
+from rooflint_server.document import Document
+from rooflint_server.session import Session
 
 
 def make_editor() -> LanguageClient:
@@ -468,6 +473,22 @@ def test_messages_of_another_shape_are_refused_and_survived():
         assert editor.receive()["result"] is None
         editor.send(method="exit")
         assert editor.process.wait(10) == 0
+
+
+def test_a_fault_of_ours_is_told_once_and_answered_with_nothing(monkeypatch: pytest.MonkeyPatch):
+    told: list[lsp.LogMessageParams] = []
+
+    def fail(session: Session, document: Document) -> None:
+        raise ZeroDivisionError("the fault")
+
+    monkeypatch.setattr(Session, "lines", fail)
+    monkeypatch.setattr(server.server, "window_log_message", told.append)
+    monkeypatch.setattr(logging.getLogger("rooflint"), "handlers", [server.TellEditor()])
+    document = Document("file:///train.py", "/train.py")
+    assert server.diagnostics_of(document) == []
+    assert server.diagnostics_of(document) == []
+    (message,) = told
+    assert "ZeroDivisionError: the fault" in message.message
 
 
 def test_the_server_ends_with_its_editor():

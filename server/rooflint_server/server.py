@@ -37,7 +37,7 @@ server = LanguageServer("rooflint", rooflint.__version__, protocol_cls=Protocol)
 def serve(tcp: int | None = None) -> None:
     """Serve one editor on stdin and stdout, or on a port of this machine, until it goes."""
     logging.getLogger("pygls").setLevel(logging.CRITICAL)  # Ours tells the editor what went wrong.
-    logging.getLogger("rooflint").addHandler(_TellEditor())
+    logging.getLogger("rooflint").addHandler(TellEditor())
     reader, writer = open_stdio() if tcp is None else open_loopback(tcp)
     protocol().set_writer(writer)
     with contextlib.suppress(ConnectionError):  # An editor that has gone needs no answer.
@@ -94,7 +94,7 @@ def _fault_told(what: str) -> Generator[None]:
         log.exception("%s failed", what)
 
 
-class _TellEditor(logging.Handler):
+class TellEditor(logging.Handler):
     """Sends what is logged to the editor, each thing once."""
 
     def __init__(self) -> None:
@@ -244,7 +244,7 @@ def publish_next() -> bool:
     document = session.next_outdated()
     if document is None:
         return False
-    diagnostics = _diagnostics(document)
+    diagnostics = diagnostics_of(document)
     if protocol().waiting:
         session.touch(document)
     else:
@@ -254,10 +254,10 @@ def publish_next() -> bool:
 
 async def diagnostic(params: lsp.DocumentDiagnosticParams) -> lsp.DocumentDiagnosticReport:
     document = _document(params.text_document)
-    return lsp.RelatedFullDocumentDiagnosticReport(_diagnostics(document) if document else [])
+    return lsp.RelatedFullDocumentDiagnosticReport(diagnostics_of(document) if document else [])
 
 
-def _diagnostics(document: Document) -> list[lsp.Diagnostic]:
+def diagnostics_of(document: Document) -> list[lsp.Diagnostic]:
     with _fault_told("looking at a file"):
         lines = session.lines(document).values()
         report = session.report_of(document.path)
