@@ -36,7 +36,6 @@ LAUNCH = Path(__file__).parent.parent / "analyzers" / "rooflint_recorder" / "lau
         ("nul.py", "x = 1\0\n", "nul.py cannot be run: "),
         ("raises.py", "raise KeyError('x')\n", "failed before anything was recorded: KeyError"),
         ("quits.py", "import sys; sys.exit(3)\n", "ended with exit code 3 before anything"),
-        ("plain.py", "print(1)\n", "plain.py never imported torch: there is nothing to record"),
     ],
 )
 def test_what_cannot_be_recorded_is_one_sentence(

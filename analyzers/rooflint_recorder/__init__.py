@@ -8,6 +8,7 @@
 - `marks`: a range per executed line of the user's own files
 - `sources`: which files are the user's own, their loops and functions
 - `torch_profiler`: torch's profiler, started and stopped without being seen
+- `plain_trace`: the lines of a script that never imports torch
 - `counters`: the ranges that ncu is told to look at
 - `traces`: whether the script has left anything behind
 - `facts`: the device, the versions, the host's peak rates

@@ -53,7 +53,7 @@ class LineMarks:
 
     def __init__(self, files: OwnFiles, make_mark: MakeMark, on_budget: Callable[[], None]) -> None:
         self._files = files
-        self._make_mark = make_mark
+        self.make_mark = make_mark
         self._on_budget = on_budget
         self._names: dict[str, dict[int, str]] = {}
         self._local = _PerThread()
@@ -146,7 +146,7 @@ class LineMarks:
             name = self._names[code.co_filename][line]
         except KeyError:
             name = self._name(code.co_filename, line)
-        mark = self._make_mark(name)
+        mark = self.make_mark(name)
         mark.__enter__()
         stack[-1] = mark
         self.count += 1
@@ -349,10 +349,11 @@ class TracedLines(LineMarks):
         if sys.gettrace() is not None:
             raise Unavailable("a debugger or a coverage tool holds sys.settrace")
         self._installed = False
+        self._lost = False
 
     @property
     def taken_over(self) -> bool:  # type: ignore[override]
-        return self._installed and sys.gettrace() != self._on_call
+        return self._lost or (self._installed and sys.gettrace() != self._on_call)
 
     def watch(self, frame: FrameType, watcher: Watcher) -> None:
         self._watchers[id(frame.f_code)] = watcher
@@ -377,6 +378,9 @@ class TracedLines(LineMarks):
 
     def _install(self) -> None:
         if not self._installed:
+            if sys.gettrace() is not None:
+                self._lost = True
+                return
             self._installed = True
             threading.settrace(self._on_call)
             sys.settrace(self._on_call)
@@ -386,6 +390,8 @@ class TracedLines(LineMarks):
             if sys.gettrace() == self._on_call:
                 sys.settrace(None)
                 threading.settrace(None)  # type: ignore[arg-type]
+            else:
+                self._lost = True
             self._installed = False
 
     def _on_call(self, frame: FrameType, event: str, argument: Any) -> Any:

@@ -20,6 +20,7 @@ from rooflint_recorder.counters import CounterRun
 from rooflint_recorder.deadline import Deadline
 from rooflint_recorder.imports import after_import
 from rooflint_recorder.marks import LineMarks, Unavailable, line_marks
+from rooflint_recorder.plain_trace import PlainTrace
 from rooflint_recorder.sources import OwnFiles
 from rooflint_recorder.steps import Steps, on_every_optimizer_step
 from rooflint_recorder.window import (
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from rooflint_recorder.torch_profiler import TorchProfiler
+
+INTERRUPTED = 130
 
 
 def run(config: dict[str, Any], target: list[str], executable_arguments: int) -> None:
@@ -64,7 +67,7 @@ def _run_as_python_would(run_target: Any, recorder: Recorder | CounterRun | None
     except BaseException as error:
         if recorder:
             # Python ends itself by SIGINT after an interrupt that nobody caught.
-            recorder.exit_code = 130 if isinstance(error, KeyboardInterrupt) else 1
+            recorder.exit_code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
             recorder.exit_error = _one_line(error)
         # Python shows the traceback as the script's hook wants it, but without our frames.
         traceback = program.without_our_frames(error.__traceback__)
@@ -98,6 +101,7 @@ class Recorder:
         self._window = Window(self._synchronised_clock)
         self._steps: Steps | None = None
         self._profiler: TorchProfiler | None = None
+        self._plain = PlainTrace()
         self._marks: LineMarks | None = None
         self._deadline = Deadline()
         self._step_mark: Any = None
@@ -122,6 +126,13 @@ class Recorder:
         self._finish_before_os_exit()
         self._finish_when_terminated()
         after_import("torch", self._torch_is_there)
+        with self._noting("Lines could not be observed"):
+            try:
+                self._marks = line_marks(self._files, self._plain.mark, self._budget_is_spent)
+            except Unavailable as reason:
+                self._notes.append(f"Costs have no lines: {reason}.")
+            else:
+                self._start(EARLY_MARKS, EARLY_SECONDS)
 
     def finish(self) -> None:
         """The script has ended: write what there is."""
@@ -148,13 +159,17 @@ class Recorder:
 
             from rooflint_recorder.torch_profiler import TorchProfiler
 
+            self._stop()
+            self._plain.ranges.clear()  # what came before torch is no part of the timeline
+            self._window.restart_early()
             self._profiler = TorchProfiler()
             self._profiler.make_way(self._others_profile)
-            try:
-                self._marks = line_marks(self._files, _RecordFunctionFast, self._budget_is_spent)
-            except Unavailable as reason:
-                self._notes.append(f"Costs have no lines: {reason}.")
-            else:
+            if self._marks is not None and self._marks.taken_over:
+                self._notes.append("Costs have no lines: the script holds sys.settrace.")
+                self._marks = None
+            if self._marks is not None:
+                self._marks.make_mark = _RecordFunctionFast
+                self._marks.count = 0
                 self._steps = Steps(self._files, self._marks, self._window, self._do)
                 on_every_optimizer_step(self._stepped)
             self._start(EARLY_MARKS, EARLY_SECONDS)
@@ -232,8 +247,8 @@ class Recorder:
             self._step_mark = None
 
     def _start(self, marks: int, seconds: float) -> None:
-        assert self._profiler is not None
-        self._profiler.start(self._cuda)
+        if self._profiler is not None:
+            self._profiler.start(self._cuda)
         if self._marks is not None:
             self._marks.begin(marks)
             self._deadline.start(seconds, self._marks.hurry)
@@ -294,6 +309,11 @@ class Recorder:
             save(self._result, os.path.join(self._folder, recording_folder.TRACE))
             self._result = None
             self._trace_written = True
+        elif self._plain.ranges and self.exit_code in (None, 0, INTERRUPTED):
+            self._plain.save(os.path.join(self._folder, recording_folder.TRACE))
+            self._plain.ranges.clear()
+            self._trace_written = True
+            self._notes.append("The script never imported torch: its lines are timed, no more.")
 
     def _meta(self, ended: bool) -> dict[str, Any]:
         from datetime import datetime, timezone
@@ -324,7 +344,7 @@ class Recorder:
         with self._noting("The device could not be asked"):
             if self._cuda:
                 meta["device"] = facts.gpu()
-            elif ended and self._trace_written and not self._killed:
+            elif ended and self._profiler and self._trace_written and not self._killed:
                 meta["host_peaks"] = facts.host_peaks()
         with self._noting("The sources could not be kept"):
             recording_folder.write_sources(self._folder, self._files.texts())

@@ -75,7 +75,7 @@ def _why_nothing(request: ProfileRequest, meta: dict[str, Any], code: int, cance
         return f"{name} was not recorded: {notes[0]}"
     if code:
         return f"{name} ended {_in_words(code)} before anything was recorded: run it alone first"
-    return f"{name} never imported torch: there is nothing to record"
+    return f"{name} ran no line of its own: there is nothing to record"
 
 
 def _complete_exit(folder: Path, meta: dict[str, Any], code: int, cancelled: bool) -> None:
