@@ -270,14 +270,19 @@ async def test_a_line_with_nothing_to_say_has_no_card(client: LanguageClient, tm
     assert await hover(client, (tmp_path / "never_opened.py").as_uri(), (0, 0)) is None
 
 
-async def test_a_quick_fix_leaves_nothing_to_fix(client: LanguageClient, tmp_path: Path):
-    uri = open_text(client, tmp_path / "train.py", TRAIN)
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+async def test_a_quick_fix_leaves_nothing_to_fix(
+    client: LanguageClient, tmp_path: Path, ending: str
+):
+    train = TRAIN.replace("\n", ending)
+    uri = open_text(client, tmp_path / "train.py", train)
     (found,) = await published(client, uri, 1)
     fix = (await actions(client, uri, found))[0]
     assert fix.title == "Add it up on the GPU, read it once after the loop"
     assert fix.is_preferred
     assert list(fix.diagnostics or ()) == [found]
-    text = apply(TRAIN, edits_of(fix))
+    text = apply(train, edits_of(fix))
+    assert text.count("\n") == text.count(ending) == train.count(ending) + 1
     compile(text, "train.py", "exec")
     client.text_document_did_change(
         lsp.DidChangeTextDocumentParams(

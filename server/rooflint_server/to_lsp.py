@@ -163,7 +163,9 @@ def wants_quick_fixes(context: lsp.CodeActionContext) -> bool:
 
 
 def to_text_edit(document: Document, edit: Edit, encoding: Encoding) -> lsp.TextEdit:
-    return lsp.TextEdit(to_range(document, edit.span, encoding), edit.text)
+    """An edit of ours, with line ends like the document's."""
+    text = edit.text.replace("\n", "\r\n") if document.lines[0].endswith("\r\n") else edit.text
+    return lsp.TextEdit(to_range(document, edit.span, encoding), text)
 
 
 def _to_related(
