@@ -319,11 +319,12 @@ async def test_a_profile_runs_to_its_end_and_its_numbers_stand_on_their_lines(
     file.write_text(SMALL_RUN)
     uri = open_text(client, file, SMALL_RUN)
     assert await published(client, uri, 1) == []
-    heard = listen(client)
+    heard, known = listen(client), listen_to_measured(client)
     answer = await execute(client, "rooflint.server.profile", {"uri": uri})
     assert Path(answer["recording"]).is_dir()
     assert answer["summary"].startswith("step ")
     assert not answer["cancelled"]
+    assert known == [(str(tmp_path), answer["summary"])]
     assert "hello from the script" in "".join(heard)
     (progress,) = client.progress_reports.values()
     kinds = [value.kind for value in progress]
@@ -725,3 +726,14 @@ def listen(client: LanguageClient) -> list[str]:
         heard.append(params.text)
 
     return heard
+
+
+def listen_to_measured(client: LanguageClient) -> list[tuple[str, str | None]]:
+    """What is said to be known of projects: the folder, and what was measured in it."""
+    known: list[tuple[str, str | None]] = []
+
+    @client.feature("rooflint/measured")
+    def measured(params: Any) -> None:
+        known.append((params.root, params.summary))
+
+    return known

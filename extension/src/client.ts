@@ -26,6 +26,7 @@ export class Client extends LanguageClient {
           stderr: (stream) => stream.on("data", (text) => log.info(String(text).trimEnd())),
         },
         synchronize: { configurationSection: "rooflint" },
+        initializationOptions: { profileCommand: "rooflint.profileFile" },
         markdown: { isTrusted: { enabledCommands: ["rooflint.profileFile", "rooflint.showOutput"] } },
         initializationFailedHandler: () => false,
         errorHandler: {

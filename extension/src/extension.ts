@@ -26,7 +26,6 @@ export function activate(context: ExtensionContext): void {
     commands.registerCommand("rooflint.clearResults", async () => {
       const client = await server.running();
       await client?.sendRequest(ExecuteCommandRequest.type, { command: "rooflint.server.clear", arguments: [] });
-      status.cleared();
     }),
     workspace.onDidChangeConfiguration((change) => {
       if (change.affectsConfiguration("rooflint.serverPython")) {

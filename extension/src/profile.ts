@@ -62,8 +62,11 @@ export class Profiler {
     this.#status = status;
   }
 
-  /** Takes in what the script prints. */
+  /** Takes in what the script prints, and what is known of a project once it was profiled. */
   listen(client: LanguageClient): void {
+    client.onNotification("rooflint/measured", ({ root, summary }: { root: string; summary: string | null }) =>
+      this.#status.measured(root, summary),
+    );
     client.onNotification("rooflint/output", ({ text }: { text: string }) => this.#output.append(text));
   }
 
@@ -105,7 +108,6 @@ export class Profiler {
         { location: ProgressLocation.Notification, title: `Profiling ${fileName}`, cancellable: true },
         (progress, cancellation) => run(client, request, progress, cancellation),
       );
-      this.#status.profiled(uri, result.summary);
       this.#tell(fileName, result);
     } finally {
       this.#profiling = undefined;

@@ -92,9 +92,12 @@ export class Server implements Disposable {
 
   async #startOn({ executable, version }: Python): Promise<void> {
     this.#log.info(`Python ${version.join(".")} at ${executable} runs the server.`);
-    const launcher = this.#context.asAbsolutePath("server/launch.py");
-    const client = new Client(executable, launcher, this.#context.extensionPath, this.#log, (why) =>
-      this.#offerHelp(why),
+    const client = new Client(
+      executable,
+      this.#context.asAbsolutePath("server/launch.py"),
+      this.#context.extensionPath,
+      this.#log,
+      (why) => void this.#offerHelp(why),
     );
     this.#client = client;
     this.#profiler.listen(client);

@@ -1,12 +1,13 @@
 /** The status bar item: what rooflint is doing, and what the last profile of this project said. */
 
+import * as path from "node:path";
 import { type Disposable, StatusBarAlignment, ThemeColor, type Uri, window, workspace } from "vscode";
 import { shorten } from "./summary";
 
 export class Status implements Disposable {
   readonly #item = window.createStatusBarItem("rooflint.status", StatusBarAlignment.Right, 100);
   readonly #watch: Disposable;
-  /** The last profile's summary, by workspace folder ("" for files outside of any). */
+  /** The last profile's summary, by project. */
   readonly #summaries = new Map<string, string>();
   #state: "starting" | "ready" | "failed" = "starting";
   #profiling: string | undefined;
@@ -38,14 +39,13 @@ export class Status implements Disposable {
     this.#show();
   }
 
-  /** Keeps the summary of a profile for the folder that the file is in. */
-  profiled(file: Uri, summary: string): void {
-    this.#summaries.set(folderOf(file), summary);
-    this.#show();
-  }
-
-  cleared(): void {
-    this.#summaries.clear();
+  /** Takes in what is now known of a project; null: nothing. */
+  measured(root: string, summary: string | null): void {
+    if (summary) {
+      this.#summaries.set(root, summary);
+    } else {
+      this.#summaries.delete(root);
+    }
     this.#show();
   }
 
@@ -57,7 +57,7 @@ export class Status implements Disposable {
   #show(): void {
     const document = window.activeTextEditor?.document;
     const file = document?.languageId === "python" ? document.uri : undefined;
-    const summary = file && this.#summaries.get(folderOf(file));
+    const summary = file && this.#summaries.get(rootOf(file));
     const { text, tooltip, command } = this.#words(summary);
     this.#item.text = text;
     this.#item.tooltip = tooltip;
@@ -100,6 +100,7 @@ export class Status implements Disposable {
   }
 }
 
-function folderOf(file: Uri): string {
-  return workspace.getWorkspaceFolder(file)?.uri.toString() ?? "";
+/** The project of a file as the server sees it: the workspace folder around it, or its own. */
+function rootOf(file: Uri): string {
+  return workspace.getWorkspaceFolder(file)?.uri.fsPath ?? path.dirname(file.fsPath);
 }

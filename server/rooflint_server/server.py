@@ -33,6 +33,9 @@ log = logging.getLogger("rooflint.server")
 session = Session()
 server = LanguageServer("rooflint", rooflint.__version__, protocol_cls=Protocol)
 
+MEASURED = "rooflint/measured"
+"""`{"root": folder, "summary": sentence or null}`: what is now known of a project."""
+
 
 def serve(tcp: int | None = None) -> None:
     """Serve one editor on stdin and stdout, or on a port of this machine, until it goes."""
@@ -386,7 +389,7 @@ async def profile(params: lsp.ExecuteCommandParams) -> dict[str, object]:
             run, asyncio.to_thread(rooflint.profile, request, hear, run.cancelled)
         )
         report = await _outcome(run, asyncio.to_thread(_judged, folder))
-        session.keep(request.root, report)
+        _keep(request.root, report)
         message = rooflint.summarize(report)
         _show_anew()
         return {
@@ -420,7 +423,7 @@ async def import_recording(params: lsp.ExecuteCommandParams) -> dict[str, object
     path = to_lsp.to_path(path) or path
     report = await asyncio.to_thread(_judged, Path(path))
     for root in session.folders or [*session.searched]:
-        session.keep(root, report)
+        _keep(root, report)
     _show_anew()
     return {"recording": path, "summary": rooflint.summarize(report)}
 
@@ -429,7 +432,7 @@ async def import_recording(params: lsp.ExecuteCommandParams) -> dict[str, object
 async def clear(params: lsp.ExecuteCommandParams) -> None:
     """Forget what was measured, until the next profile or import."""
     for root in [*session.reports]:
-        session.keep(root, None)
+        _keep(root, None)
     _show_anew()
 
 
@@ -442,8 +445,15 @@ async def _load_latest(root: str) -> None:
             return
         report = await asyncio.to_thread(_judged, folder)
         if session.reports.get(root) is shown:  # Else something newer came meanwhile.
-            session.keep(root, report)
+            _keep(root, report)
             _show_anew()
+
+
+def _keep(root: str, report: Report | None) -> None:
+    """Take a project's new measurements, and tell the editor what they come to."""
+    session.keep(root, report)
+    summary = rooflint.summarize(report) if report else None
+    protocol().notify(MEASURED, {"root": root, "summary": summary})
 
 
 def _judged(path: Path) -> Report:
