@@ -15,6 +15,7 @@ from rooflint.flow.places import (
     is_true,
     move_module,
     site_of,
+    tensors_in,
     without_arguments,
 )
 from rooflint.flow.tensors import run_backward
@@ -100,13 +101,14 @@ def optimizer_method(it: Interpreter, one: Instance, name: str, call: Call) -> V
         return NONE if name == "step" else items_of(NUMBER)
     if name == "step":
         machine.work(TRAINING_WORK)
-        gpu: Value = (Tensor("gpu", True),)
         closure = call.argument(0, "closure")
         result: Value = NONE
         if closure is not None and closure != NONE:
             result = call_with(it, closure, [], without_arguments(call))
         if path.endswith(".LBFGS"):
-            held = tuple(gpu_tensors_in(result)) or gpu
+            updated: Value = one.facts.get("parameters", UNKNOWN)
+            tensors = (*tensors_in(result), *tensors_in(updated))
+            held = tuple(t for t in tensors if isinstance(t, Opaque) or t.place != "cpu")
             machine.wait(
                 "library",
                 call.node,
