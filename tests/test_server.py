@@ -506,7 +506,7 @@ def test_the_server_ends_with_its_editor():
         editor.process.wait(10)
 
 
-@pytest.mark.parametrize("farewell", ["shutdown", "none"])
+@pytest.mark.parametrize("farewell", ["shutdown", "none", "terminate"])
 def test_no_run_outlives_the_editor(tmp_path: Path, farewell: str):
     file, running = tmp_path / "endless.py", tmp_path / "running"
     file.write_text(
@@ -524,8 +524,11 @@ def test_no_run_outlives_the_editor(tmp_path: Path, farewell: str):
         if farewell == "shutdown":
             editor.send(id=3, method="shutdown")
             editor.send(method="exit")
-        assert editor.process.stdin
-        editor.process.stdin.close()
+        if farewell == "terminate":
+            editor.process.terminate()
+        else:
+            assert editor.process.stdin
+            editor.process.stdin.close()
         editor.process.wait(60)
         with pytest.raises(ProcessLookupError):
             os.kill(child, 0)

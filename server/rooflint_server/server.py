@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import inspect
 import logging
+import signal
+import sys
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Sequence
 from pathlib import Path
@@ -41,10 +43,17 @@ def serve(tcp: int | None = None) -> None:
     """Serve one editor on stdin and stdout, or on a port of this machine, until it goes."""
     logging.getLogger("pygls").setLevel(logging.CRITICAL)  # Ours tells the editor what went wrong.
     logging.getLogger("rooflint").addHandler(TellEditor())
-    reader, writer = open_stdio() if tcp is None else open_loopback(tcp)
-    protocol().set_writer(writer)
-    with contextlib.suppress(ConnectionError):  # An editor that has gone needs no answer.
+    signal.signal(signal.SIGTERM, _leave)
+    # An editor that has gone needs no answer.
+    with contextlib.suppress(ConnectionError, KeyboardInterrupt):
+        reader, writer = open_stdio() if tcp is None else open_loopback(tcp)
+        protocol().set_writer(writer)
         asyncio.run(converse(protocol(), reader, publish_next))
+
+
+def _leave(signum: int, frame: object) -> None:
+    """Ends a run on the way out; the signal's own way would leave it behind."""
+    sys.exit()
 
 
 def protocol() -> Protocol:
