@@ -198,7 +198,7 @@ class MonitoredLines(LineMarks):
             events.PY_START | events.PY_RESUME | events.PY_UNWIND | events.PY_THROW
         )
         self._local_events = events.LINE | events.PY_RETURN | events.PY_YIELD
-        for event, callback in (
+        self._register(
             (events.PY_START, self._on_start),
             (events.PY_RESUME, self._on_resume),
             (events.PY_THROW, self._on_throw),
@@ -206,8 +206,7 @@ class MonitoredLines(LineMarks):
             (events.PY_RETURN, self._on_return),
             (events.PY_YIELD, self._on_yield),
             (events.PY_UNWIND, self._on_unwind),
-        ):
-            monitoring.register_callback(self._tool, event, callback)
+        )
 
     def hurry(self) -> None:
         super().hurry()
@@ -236,15 +235,72 @@ class MonitoredLines(LineMarks):
     def _attach(self, frames: list[FrameType]) -> None:
         for frame in frames:
             self._tell(frame.f_code)
+        self._register(*self._quick_callbacks())
         self._set_global_events()
         if self._watchers:
             self._monitoring.restart_events()  # their lines may have been told to be silent
 
     def _detach(self) -> None:
+        events = self._events
+        self._register(
+            (events.PY_START, self._on_start),
+            (events.LINE, self._on_line),
+            (events.PY_RETURN, self._on_return),
+        )
         self._set_global_events()
         for code in list(self._codes.values()):
             if id(code) not in self._watchers:
                 self._silence(code)
+
+    def _register(self, *callbacks: tuple[int, Any]) -> None:
+        for event, callback in callbacks:
+            self._monitoring.register_callback(self._tool, event, callback)
+
+    def _quick_callbacks(self) -> list[tuple[int, Any]]:
+        """What runs most, while marking: the same as the methods below, in half the time."""
+        local, names, make_mark = self._local, self._names, self.make_mark
+        watchers, codes = self._watchers, self._codes
+        on_start, on_line, on_return = self._on_start, self._on_line, self._on_return
+
+        def start(code: CodeType, offset: int) -> Any:
+            if id(code) not in codes or watchers:
+                return on_start(code, offset)
+            local.stack.append(None)
+            return None
+
+        def line(code: CodeType, number: int) -> Any:
+            if watchers and id(code) in watchers:
+                return on_line(code, number)
+            stack = local.stack
+            if stack:
+                mark = stack[-1]
+                if mark is not None:
+                    mark.__exit__(None, None, None)
+            else:
+                stack.append(None)
+            try:
+                mark = make_mark(names[code.co_filename][number])
+            except KeyError:
+                mark = make_mark(self._name(code.co_filename, number))
+            mark.__enter__()
+            stack[-1] = mark
+            self.count += 1
+            if self.count >= self.budget:
+                self._on_budget()
+            return None
+
+        def leave(code: CodeType, offset: int, value: Any) -> None:
+            if watchers and id(code) in watchers:
+                on_return(code, offset, value)
+                return
+            stack = local.stack
+            if stack:
+                mark = stack.pop()
+                if mark is not None:
+                    mark.__exit__(None, None, None)
+
+        events = self._events
+        return [(events.PY_START, start), (events.LINE, line), (events.PY_RETURN, leave)]
 
     def _set_global_events(self) -> None:
         events = self._events
@@ -357,7 +413,7 @@ class TracedLines(LineMarks):
 
     def watch(self, frame: FrameType, watcher: Watcher) -> None:
         self._watchers[id(frame.f_code)] = watcher
-        frame.f_trace = self._on_event
+        frame.f_trace = self._on_watched_event
         self._install()
 
     def unwatch(self, code: CodeType) -> None:
@@ -399,16 +455,26 @@ class TracedLines(LineMarks):
         if self.marking and self.count >= self.budget:
             self._on_budget()
         if self.marking and self._owns(code):
-            self._enter()
+            self._local.stack.append(None)
             # A generator goes on in the line that yielded; a function begins with its `def`.
             if code.co_flags & _GENERATORS and frame.f_lineno != code.co_firstlineno:
                 self._line(code, frame.f_lineno)
             return self._on_event
         if self._watchers and id(code) in self._watchers:
-            return self._on_event
+            return self._on_watched_event
         return None
 
     def _on_event(self, frame: FrameType, event: str, argument: Any) -> Any:
+        """In a frame of the user's own: the same as below, in half the time."""
+        if not self.marking or self._watchers:
+            return self._on_watched_event(frame, event, argument)
+        if event == "line":
+            self._line(frame.f_code, frame.f_lineno)
+        elif event == "return":
+            self._leave()
+        return self._on_event
+
+    def _on_watched_event(self, frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
         own = self.marking and self._owns(code)
         watcher = self._watchers.get(id(code)) if self._watchers else None
@@ -431,7 +497,7 @@ class TracedLines(LineMarks):
                 self._tell_watcher(watcher, frame, 0)
         if not self._installed:
             return None
-        return self._on_event
+        return self._on_event if own else self._on_watched_event
 
 
 _GENERATORS = 0x20 | 0x80 | 0x200
