@@ -90,6 +90,7 @@ def test_a_syntax_error_is_a_value_with_its_place() -> None:
         "\tprint('😀', loss.item())",
         "\tprint('中文', loss.item())",
         "\tprint('a\tb', loss.item())",
+        "\tprint(f'é {i} {loss.item():.3f} 😀')",
     ],
 )
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])

@@ -88,6 +88,8 @@ _SETUP_NAMES = frozenset(
     children named_children""".split()
 )
 _DEEPEST_CALL = 30
+_LONGEST_DISPLAY = 64
+"""Elements of a list or dict that are looked at: longer ones are tables of literals."""
 _MOST_PASSES = 3
 _FunctionNode = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -940,6 +942,7 @@ class Interpreter:
         return join_all(result)
 
     def on_call(self, node: ast.Call, frame: Frame) -> Value:
+        self.machine.count()
         function = node.func
         receiver: Value | None = None
         callee: Value = ()
@@ -1503,7 +1506,7 @@ class Interpreter:
     def on_list(self, node: ast.List | ast.Set, frame: Frame) -> Value:
         one = self.machine.list_at(node)
         items: list[Value] = []
-        for element in node.elts:
+        for element in node.elts[:_LONGEST_DISPLAY]:
             if isinstance(element, ast.Starred):
                 spread = self.value(element.value, frame)
                 fixed = fixed_items(spread)
@@ -1515,7 +1518,8 @@ class Interpreter:
 
     def on_dict(self, node: ast.Dict, frame: Frame) -> Value:
         one = self.machine.dict_at(node)
-        for key, value_node in zip(node.keys, node.values, strict=True):
+        pairs = list(zip(node.keys, node.values, strict=True))
+        for key, value_node in pairs[:_LONGEST_DISPLAY]:
             value = self.value(value_node, frame)
             if key is None:
                 for atom in value:

@@ -31,8 +31,9 @@ from rooflint.flow.values import (
 _Made = TypeVar("_Made", Function, Class, Instance, ListOf, DictOf)
 _ONLY_OF_TENSORS = frozenset(("item", "tolist", "cpu", "copy"))
 """Nothing but a tensor could be asked for these."""
-MOST_STATEMENTS = 60_000
-MOST_STATEMENTS_UNASKED = 3_000
+MOST_STATEMENTS = 80_000
+"""Statements and calls that are followed in one file."""
+MOST_STATEMENTS_UNASKED = 4_000
 
 
 class OutOfBudget(Exception):

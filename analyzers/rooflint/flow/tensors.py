@@ -278,7 +278,7 @@ def tensor_operation(
         if wait is not None:
             operation, reason = wait
             plain = tuple(a for a in gpu_value if isinstance(a, Tensor)) or tuple(
-                replace(a, sure=False) for a in gpu_value if isinstance(a, Opaque)
+                replace(a, vague=False) for a in gpu_value if isinstance(a, Opaque)
             )
             machine.wait(operation, at, frame, plain, subject=first_node, reason=reason)
         if name not in known.VIEWS:
