@@ -138,7 +138,9 @@ def test_a_product_whose_grid_is_less_than_a_wave_is_latency_bound_by_its_launch
     verdict = judge_kernel(kernel, recording_of(device=SMALL))
     blocks = grid[0] * grid[1] * grid[2]
     assert verdict.limiter == "latency-bound"
-    assert f"the grid fills {100 * waves:.0f} % of a wave: {blocks} blocks on 20 SMs" in verdict.reason
+    assert (
+        f"the grid fills {100 * waves:.0f} % of a wave: {blocks} blocks on 20 SMs" in verdict.reason
+    )
     assert f"occupancy {occupancy:.2g}" in verdict.reason
     assert find_peaks(SMALL) is None and verdict.roof_ratio is None
 
