@@ -2,8 +2,8 @@
 
 - A finding about waiting or copying takes the measured severity, and its cost behind its message.
 - Another line is an information if the GPU idles for `IDLE_RATIO` of the window because of it
-  (it waits, or launches late), a hint if it holds `WORK_RATIO` of the device's work; cheaper lines
-  are not mentioned.
+  (it waits, or launches late), or if it holds `LARGE_WORK_RATIO` of the device's work and is not
+  near its roof; a hint if it holds `WORK_RATIO`. Cheaper lines are not mentioned.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from rooflint.model import Finding, LineReport, Recording, Report, Severity
 
 IDLE_RATIO = 0.05
 WORK_RATIO = 0.05
+LARGE_WORK_RATIO = 0.1
+"""Editors leave hints out of their lists of problems: the lines that cost most belong there."""
+NEAR_ROOF_RATIO = 0.8
 
 
 def finding_as_measured(
@@ -33,11 +36,14 @@ def line_as_measured(line: LineReport, report: Report) -> tuple[Severity, str] |
     if cost is None or sentence is None or recording.window_us <= 0:
         return None
     idle_ratio = (cost.gpu_idle_us + cost.launch_idle_us) / recording.window_us
-    if idle_ratio < IDLE_RATIO and cost.device_us < WORK_RATIO * device_us(recording):
+    work_ratio = cost.device_us / device_us(recording)
+    if idle_ratio < IDLE_RATIO and work_ratio < WORK_RATIO:
         return None
     if verdict and verdict.limiter not in ("unknown", "sync-bound") and not verdict.free:
         sentence += f" · {verdict.limiter}: {verdict.reason}"
-    loud = idle_ratio >= IDLE_RATIO and not line.stale
+    done = verdict is not None and (verdict.roof_ratio or 0.0) >= NEAR_ROOF_RATIO
+    large = work_ratio >= LARGE_WORK_RATIO and not done
+    loud = (idle_ratio >= IDLE_RATIO or large) and not line.stale
     return "information" if loud else "hint", sentence
 
 

@@ -58,6 +58,11 @@ await scenario(
     claim("the run ends with its result in a sentence");
     await editor.status(/step [\d.,]+ (µs|ms|s)/).waitFor();
     claim("the status bar keeps the result");
+    await editor
+      .problem(/forward \+ .* backward on the CPU a step/)
+      .first()
+      .waitFor();
+    claim("Problems lists the lines that cost most");
 
     await editor.goToLine(read, source[read - 1].indexOf("loss") + 1);
     card = await editor.hover("measured");
