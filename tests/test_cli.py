@@ -1,0 +1,128 @@
+"""The terminal, as a user or a script meets it: sentences, exit codes, names to rely on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rooflint.cli import main
+
+WAITS = """\
+import torch
+
+device = torch.device("cuda")
+model = torch.nn.Linear(8, 8).to(device)
+for batch in [torch.randn(4, 8, device=device)] * 100:
+    print(model(batch).sum().item())
+"""
+CLEAN = "import torch\n\nprint(torch.ones(3))\n"
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(words)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_check_exits_with_0_if_there_is_nothing_to_say(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "clean.py").write_text(CLEAN)
+    assert run(capsys, "check", str(tmp_path))[0] == 0
+
+
+def test_check_exits_with_1_at_a_warning_and_names_it_in_json(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "waits.py").write_text(WAITS)
+    code, out, _ = run(capsys, "check", str(tmp_path), "--output-format", "json", "--no-cache")
+    assert code == 1
+    (finding,) = json.loads(out)
+    assert finding["path"] == str(tmp_path / "waits.py")
+    assert finding["kind"] == "sync" and finding["severity"] == "warning" and finding["hot"] is True
+    text = WAITS.splitlines()[finding["line"] - 1]
+    assert text[finding["column"] - 1 : finding["end_column"] - 1] == "model(batch).sum().item()"
+    assert set(finding) >= {"end_line", "rule", "message"}
+
+
+def test_a_finding_that_is_only_information_does_not_fail(tmp_path: Path, capsys: Any) -> None:
+    guarded = WAITS.replace("for batch in", "for step, batch in enumerate(").replace(
+        "* 100:\n", "* 100):\n    if step % 10 == 0:\n    "
+    )
+    (tmp_path / "guarded.py").write_text(guarded)
+    code, out, _ = run(capsys, "check", str(tmp_path))
+    assert code == 0 and "information" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("broken.py", b"def f(:\n", "broken.py:1:7: "),
+        ("nul.py", b"a = 1\0\n", "nul.py"),
+        ("binary.py", b"\xff\xfe\x00\x01", "binary.py"),
+    ],
+)
+def test_an_unreadable_file_costs_one_sentence_and_the_exit_code_but_no_finding_elsewhere(
+    name: str, content: bytes, sentence: str, tmp_path: Path, capsys: Any
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    (tmp_path / "waits.py").write_text(WAITS)
+    code, out, err = run(capsys, "check", str(tmp_path))
+    assert code == 2
+    assert sentence in err and err.count("\n") == 1
+    assert "item()" in out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", "missing.py"],
+        ["profile", "missing.py"],
+        ["profile", "."],
+        ["profile"],
+        ["report", "missing.json"],
+        ["report", "."],
+        ["report"],
+    ],
+)
+def test_what_is_not_there_gets_one_sentence(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, *words)
+    assert code == 2
+    assert out == "" and err.startswith("rooflint: ") and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [[], ["unknown"], ["check"], ["report", "--output-format", "x"]])
+def test_wrong_usage_gets_one_sentence_that_says_where_help_is(
+    words: list[str], capsys: Any
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    err = capsys.readouterr().err
+    assert stop.value.code == 2
+    assert err.count("\n") == 1 and "--help" in err
+
+
+def test_check_loads_neither_torch_nor_pandas_nor_the_protocol(tmp_path: Path) -> None:
+    (tmp_path / "waits.py").write_text(WAITS)
+    program = (
+        "import sys; from rooflint.cli import main; main(['check', sys.argv[1]]);"
+        "print([m for m in ('torch', 'pandas', 'lsprotocol', 'numpy') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith("[]\n")
+
+
+def test_output_may_be_cut_by_its_reader(tmp_path: Path) -> None:
+    (tmp_path / "waits.py").write_text(WAITS * 500)
+    done = subprocess.run(
+        ["bash", "-c", '"$0" -m rooflint check "$1" | head -1', sys.executable, str(tmp_path)],
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == "" and done.stdout.count("\n") == 1
