@@ -57,3 +57,20 @@ log(torch.randn(4, 8) for _ in range(100))
 rows(torch.randn(4, 8) for _ in range(100))
 final = model(torch.randn(4, 8, device=device)).mean()
 print(final.item())  # fine: once, at the end
+
+running = 0.0
+shared = 0.0
+
+
+def report():
+    return shared
+
+
+for step in range(100):
+    loss = model(torch.randn(4, 8, device=device)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    running += loss.detach().double()
+    shared += loss.item()
+running = float(running)
+print(running, report())

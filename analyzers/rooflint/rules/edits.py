@@ -42,7 +42,7 @@ def add_up_on_device(file: SourceFile, stop: Stop) -> Iterator[Fix]:
     ):
         return
     name = statement.target.id
-    scope = _scope_of(site)
+    scope = _scope_of(file, site)
     if not _starts_at_zero(scope, name, loop.site.node) or _is_shared(scope, name):
         return
     inside = [n for n in ast.walk(loop.site.node) if isinstance(n, ast.Name) and n.id == name]
@@ -79,7 +79,7 @@ def read_where_used(file: SourceFile, stop: Stop) -> Iterator[Fix]:
         return
     name = statement.targets[0].id
     siblings = _siblings(site, statement)
-    scope = _scope_of(site)
+    scope = _scope_of(file, site)
     if siblings is None or _is_shared(scope, name):
         return
     uses = [
@@ -228,15 +228,15 @@ def _statement_of(site: Site) -> ast.stmt | None:
     return node
 
 
-def _scope_of(site: Site) -> ast.AST:
-    """The function around a place, or the module's part that the block is."""
+def _scope_of(file: SourceFile, site: Site) -> ast.AST:
+    """The function around a place, or the module."""
     parents = _parents(site.block)
     node: ast.AST | None = site.node
     while node is not None and not isinstance(
         node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
     ):
         node = parents.get(id(node))
-    return node or ast.Module(list(site.block.body), [])
+    return node or ast.Module([s for block in file.blocks for s in block.body], [])
 
 
 def _siblings(site: Site, statement: ast.stmt) -> list[ast.stmt] | None:
@@ -281,12 +281,11 @@ def _starts_at_zero(scope: ast.AST, name: str, loop: ast.AST) -> bool:
 
 def _is_shared(scope: ast.AST, name: str) -> bool:
     """Whether another function sees the name too."""
-    if isinstance(scope, ast.Module):
-        return True
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
     for node in ast.walk(scope):
         if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
             return True
-        inner = node is not scope and isinstance(node, (ast.FunctionDef, ast.Lambda))
+        inner = node is not scope and isinstance(node, functions)
         if inner and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node)):
             return True
     return False
