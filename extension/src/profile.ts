@@ -1,6 +1,5 @@
 /** "Profile This File": hands the server a file, an interpreter and its variables, and tells how it goes. */
 
-import * as fs from "node:fs/promises";
 import * as path from "node:path";
 import {
   type CancellationToken,
@@ -8,7 +7,7 @@ import {
   type OutputChannel,
   type Progress,
   ProgressLocation,
-  Uri,
+  type Uri,
   window,
   workspace,
 } from "vscode";
@@ -19,22 +18,9 @@ import {
   WorkDoneProgress,
   WorkDoneProgressCancelNotification,
 } from "vscode-languageclient/node";
-import { activate, parseEnvFile, type Variables, withoutEditorVariables } from "./environment";
-import { isBareName, pythonNames, searchPath } from "./python";
-import { environmentVariables, selectedInterpreter } from "./pythonExtension";
+import { commandLine, type ProfileArguments, prepareRequest, Refusal } from "./request";
 import type { Server } from "./server";
-import { type Settings, settingsFor } from "./settings";
 import type { Status } from "./status";
-
-/** What the server's command takes. It runs the file from `cwd` with exactly these variables. */
-interface ProfileArguments {
-  readonly uri: string;
-  readonly python: string;
-  readonly args: readonly string[];
-  readonly launcher: readonly string[];
-  readonly cwd: string;
-  readonly env: Variables;
-}
 
 interface ProfileResult {
   /** The folder that the recording lies in. */
@@ -47,9 +33,6 @@ interface ProfileResult {
   /** What is missing or was given up, a sentence each. */
   readonly notes: readonly string[];
 }
-
-/** Something that the user can mend; its message is a sentence to show. */
-class Refusal extends Error {}
 
 export class Profiler {
   readonly #output: OutputChannel;
@@ -103,40 +86,17 @@ export class Profiler {
       if (!client) {
         throw new Refusal("rooflint's server is not running, so nothing was profiled: see its log for why.");
       }
-      const request = await this.#prepare(uri);
+      const request = await prepareRequest(uri);
+      this.#output.appendLine(["", commandLine(request), ...request.notes].join("\n"));
       const result = await window.withProgress(
         { location: ProgressLocation.Notification, title: `Profiling ${fileName}`, cancellable: true },
-        (progress, cancellation) => run(client, request, progress, cancellation),
+        (progress, cancellation) => run(client, request.arguments, progress, cancellation),
       );
       this.#tell(fileName, result);
     } finally {
       this.#profiling = undefined;
       this.#status.profiling(undefined);
     }
-  }
-
-  /** Which interpreter, where, and with what: all decided here, so that the server only runs it. */
-  async #prepare(uri: Uri): Promise<ProfileArguments> {
-    const settings = settingsFor(uri);
-    const python = await interpreterFor(uri, settings);
-    const base = withoutEditorVariables(
-      (await environmentVariables(uri)) ?? { ...process.env, ...(await readEnvFile(settings.envFile)) },
-    );
-    const { variables, note } = await activate(python, base, process.platform);
-    const cwd = workspace.getWorkspaceFolder(uri)?.uri.fsPath ?? path.dirname(uri.fsPath);
-    const program = settings.profileLauncher.length > 0 ? settings.profileLauncher : [python];
-    this.#output.appendLine(`\n${cwd}> ${[...program, uri.fsPath, ...settings.profileArgs].join(" ")}`);
-    if (note) {
-      this.#output.appendLine(note);
-    }
-    return {
-      uri: uri.toString(),
-      python,
-      args: settings.profileArgs,
-      launcher: settings.profileLauncher,
-      cwd,
-      env: variables,
-    };
   }
 
   /** Says what came of it; that the script failed comes before what was measured until then. */
@@ -223,29 +183,4 @@ async function savedPythonFile(uri: Uri | undefined): Promise<Uri> {
     throw new Refusal(`${path.basename(uri.fsPath)} could not be saved, so it was not profiled.`);
   }
   return uri;
-}
-
-/** The interpreter to profile with: the setting's, the Python extension's for this file, or PATH's. */
-async function interpreterFor(uri: Uri, settings: Settings): Promise<string> {
-  const names = settings.python ? [settings.python] : pythonNames(process.platform);
-  if (settings.python && !isBareName(settings.python, process.platform)) {
-    const folder = workspace.getWorkspaceFolder(uri)?.uri ?? Uri.file(path.dirname(uri.fsPath));
-    return path.resolve(folder.fsPath, settings.python);
-  }
-  const selected = settings.python ? undefined : await selectedInterpreter(uri);
-  const surroundings = { platform: process.platform, searchPath: process.env["PATH"] ?? "" };
-  const python = selected ?? (await searchPath(names, surroundings).next()).value;
-  if (!python) {
-    throw new Refusal(
-      settings.python
-        ? `The setting rooflint.python names ${settings.python}, which is not on PATH: name an interpreter that has torch.`
-        : "No Python was found to run the file with: select an interpreter, or name one in the setting rooflint.python.",
-    );
-  }
-  return python;
-}
-
-async function readEnvFile(file: string | undefined): Promise<Variables> {
-  const text = file ? await fs.readFile(file, "utf8").catch(() => "") : "";
-  return parseEnvFile(text, withoutEditorVariables(process.env));
 }

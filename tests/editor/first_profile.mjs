@@ -59,7 +59,7 @@ await scenario(
     await editor.status(/step [\d.,]+ (µs|ms|s)/).waitFor();
     claim("the status bar keeps the result");
     await editor
-      .problem(/forward \+ .* backward on the CPU a step/)
+      .problem(/ on the CPU a step \([\d.]+ % of its time\)/)
       .first()
       .waitFor();
     claim("Problems lists the lines that cost most");
