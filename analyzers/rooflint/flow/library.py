@@ -21,7 +21,7 @@ from rooflint.flow.places import (
     site_of,
     tensors_in,
 )
-from rooflint.flow.python_calls import HANDLERS, WRAPPERS, convert_to_number, on_host
+from rooflint.flow.python_calls import HANDLERS, WRAPPERS, convert_to_number
 from rooflint.flow.tensors import call_unknown, tensor_operation
 from rooflint.flow.text import log_message, log_values, text_method
 from rooflint.flow.training import synchronize
@@ -97,8 +97,6 @@ def call_named(it: Interpreter, path: str, call: Call) -> Value:
     if path.startswith("torch."):
         return _call_torch(it, path, root, name, call)
     if path.startswith(("numpy.", "scipy.", "cv2.", "PIL.", "sklearn.")):
-        for value in (*call.arguments, *call.keywords.values()):
-            on_host(it, value, call)
         return (Array(),)
     if root == "math":
         for i, value in enumerate(call.arguments):

@@ -494,10 +494,6 @@ def _len(it: Interpreter, call: Call) -> Value:
     return NUMBER
 
 
-def on_host(it: Interpreter, value: Value, call: Call) -> None:
-    """NumPy and its like take tensors through `__array__`, which only works on the CPU."""
-
-
 def _random_sample(it: Interpreter, call: Call) -> Value:
     value = call.argument(0, "population") or UNKNOWN
     return items_of(it.elements(value, call.node, call.frame))

@@ -8,9 +8,6 @@ device of its arguments.
 
 from __future__ import annotations
 
-SHOWS_HOST_VALUE = {"item": "item", "tolist": "tolist", "cpu": "cpu", "numpy": "numpy"}
-"""Methods that bring a tensor's content to the host."""
-
 HOST_METHODS = frozenset(
     """size dim ndimension numel nelement element_size stride is_floating_point is_complex
     is_contiguous is_pinned is_signed is_sparse get_device data_ptr storage untyped_storage
@@ -161,8 +158,6 @@ CREATES_LIKE = frozenset(
     "zeros_like ones_like empty_like full_like rand_like randn_like randint_like".split()
 )
 NEW = frozenset("new_zeros new_ones new_empty new_full".split())
-DETERMINISTIC = frozenset("zeros ones full arange linspace eye tril_indices triu_indices".split())
-"""Made on the GPU, they hold the same values as made on the CPU."""
 
 GPU_TENSOR_TYPES = frozenset(
     f"torch.cuda.{kind}Tensor"
@@ -178,7 +173,6 @@ CLOCKS = frozenset(
     datetime.datetime.utcnow""".split()
 )
 
-VALIDATED_DISTRIBUTIONS = "torch.distributions."
 SAMPLE_WAITS = frozenset(("Normal",))
 """Distributions whose `sample` waits even without validation (torch.normal checks its scale)."""
 
@@ -205,5 +199,3 @@ STEP_METHODS = frozenset(
     eval_step""".split()
 )
 """Methods that a framework calls once a step."""
-
-OPTIMIZER_PREFIXES = ("torch.optim.",)

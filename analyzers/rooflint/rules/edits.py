@@ -38,7 +38,7 @@ def add_up_on_device(file: SourceFile, stop: Stop) -> Iterator[Fix]:
         and isinstance(value, ast.BinOp)
         and isinstance(value.op, ast.Mult)
         and value.left is site.node
-        and not any(isinstance(n, ast.Call) and n is not site.node for n in _calls_in(value.right))
+        and not any(isinstance(n, ast.Call) and n is not site.node for n in ast.walk(value.right))
     ):
         return
     name = statement.target.id
@@ -46,7 +46,7 @@ def add_up_on_device(file: SourceFile, stop: Stop) -> Iterator[Fix]:
     if not _starts_at_zero(scope, name, loop.site.node) or _is_shared(scope, name):
         return
     inside = [n for n in ast.walk(loop.site.node) if isinstance(n, ast.Name) and n.id == name]
-    if len(inside) != 1 or _is_far(site, loop.site.node):
+    if len(inside) != 1 or _may_return(loop.site.node):
         return
     suffix = _method_suffix(file, site)
     if suffix is None:
@@ -54,7 +54,7 @@ def add_up_on_device(file: SourceFile, stop: Stop) -> Iterator[Fix]:
     on_device = ""
     if kind == "float":
         on_device = ".double()" if _has_detach(site.node) else ".detach().double()"
-    indent = _indent_of(file, loop.site)
+    indent = _indent_of(loop.site)
     after = _line_after(file, loop.site)
     if indent is None or after is None:
         return
@@ -191,7 +191,7 @@ def synchronize_before(file: SourceFile, timing: Timing) -> Iterator[Fix]:
             statement, (ast.Assign, ast.AugAssign, ast.Expr, ast.Return, ast.AnnAssign)
         ):
             return
-        indent = _indent_of(file, Site(site.block, statement))
+        indent = _indent_of(Site(site.block, statement))
         if indent is None:
             return
         span = file.span(site.block, statement)
@@ -248,10 +248,6 @@ def _siblings(site: Site, statement: ast.stmt) -> list[ast.stmt] | None:
     return None
 
 
-def _calls_in(node: ast.AST) -> list[ast.AST]:
-    return list(ast.walk(node))
-
-
 def _starts_at_zero(scope: ast.AST, name: str, loop: ast.AST) -> bool:
     """Whether the only thing a name is given in a scope, outside of the loop, is a zero."""
     inside = {id(n) for n in ast.walk(loop)}
@@ -291,8 +287,8 @@ def _is_shared(scope: ast.AST, name: str) -> bool:
     return False
 
 
-def _is_far(site: Site, loop: ast.AST) -> bool:
-    """Whether something between the loop and the place may leave before the end of the loop."""
+def _may_return(loop: ast.AST) -> bool:
+    """Whether the function may be left from within a loop."""
     return any(isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom)) for n in ast.walk(loop))
 
 
@@ -393,12 +389,10 @@ def _fill(file: SourceFile, site: Site, node: ast.Call) -> Iterator[Fix]:
     yield Fix("Fill it on the device", (Edit(name, "full"), Edit(before, "(), ")))
 
 
-def _indent_of(file: SourceFile, site: Site) -> str | None:
+def _indent_of(site: Site) -> str | None:
     """The indentation of a statement that starts its line."""
-    span = file.span(site.block, site.node)
     text = site.block.line(site.node.lineno)
     before = text[: site.block.character(site.node.lineno, site.node.col_offset)]
-    del span
     return before if not before.strip() else None
 
 
