@@ -439,6 +439,13 @@ async def test_the_numbers_of_a_gpu_run_stand_on_its_lines(client: LanguageClien
     # `total += loss.item()` blocks for a thousandth of a step in which the GPU is idle anyway.
     assert found[65].severity == lsp.DiagnosticSeverity.Hint
     assert "— blocks 18 µs a step (under 0.1 %): free here" in found[65].message
+    # What the user has set stays, whatever was measured.
+    (tmp_path / "pyproject.toml").write_text('[tool.rooflint.severity]\nitem-in-loop = "error"\n')
+    client.text_document_did_save(lsp.DidSaveTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+    (set_by_user,) = (
+        each for each in await published(client, uri, 1) if each.code == "item-in-loop"
+    )
+    assert set_by_user.severity == lsp.DiagnosticSeverity.Error
     # An edit above moves the numbers, an edit of the line makes them stale.
     change(client, uri, 2, (0, 0), (0, 0), "# one\n")
     assert await hover(client, uri, (34, 8)) == card

@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import rooflint
 from rooflint.model import Finding, LineReport, Recording, Report, Severity
 
@@ -19,25 +21,33 @@ NEAR_ROOF_RATIO = 0.8
 
 
 def finding_as_measured(
-    finding: Finding, line: LineReport, report: Report | None
+    finding: Finding, line: LineReport, report: Report | None, settled: Container[str]
 ) -> tuple[Severity, str]:
-    """A finding as the evidence has it; what a GPU waits for, a run without one cannot tell."""
+    """A finding as the evidence has it; what a GPU waits for, a run without one cannot tell.
+
+    Of the `settled` rules the user has set the severity.
+    """
     if report is None or finding.kind not in ("sync", "copy") or not on_gpu(report.recording):
         return finding.severity, finding.message
-    severity = rooflint.measured_severity(line, report) or finding.severity
+    measured = None if finding.rule in settled else rooflint.measured_severity(line, report)
     sentence = rooflint.cost_sentence(line, report)
-    return severity, f"{finding.message} — {sentence}" if sentence else finding.message
+    message = f"{finding.message} — {sentence}" if sentence else finding.message
+    return measured or finding.severity, message
 
 
-def line_as_measured(line: LineReport, report: Report) -> tuple[Severity, str] | None:
-    """A line that no rule speaks of; `None`: it is not worth a word."""
+def line_as_measured(
+    line: LineReport, report: Report, whole_us: float
+) -> tuple[Severity, str] | None:
+    """A line that no rule speaks of, of `whole_us` in all; `None`: it is not worth a word."""
     cost, verdict, recording = line.cost, line.verdict, report.recording
-    sentence = rooflint.cost_sentence(line, report)
-    if cost is None or sentence is None or recording.window_us <= 0:
+    if cost is None or recording.window_us <= 0:
         return None
     idle_ratio = (cost.gpu_idle_us + cost.launch_idle_us) / recording.window_us
-    work_ratio = cost.device_us / device_us(recording)
+    work_ratio = cost.device_us / whole_us
     if idle_ratio < IDLE_RATIO and work_ratio < WORK_RATIO:
+        return None
+    sentence = rooflint.cost_sentence(line, report)
+    if sentence is None:
         return None
     if verdict and verdict.limiter not in ("unknown", "sync-bound") and not verdict.free:
         sentence += f" · {verdict.limiter}: {verdict.reason}"
@@ -53,5 +63,6 @@ def on_gpu(recording: Recording) -> bool:
 
 def device_us(recording: Recording) -> float:
     """The whole that a line's work is a share of."""
-    lines_us = sum(line.device_us for line in recording.lines) + recording.unattributed_us
-    return recording.gpu_busy_us or lines_us or 1.0
+    if recording.gpu_busy_us:
+        return recording.gpu_busy_us
+    return sum(line.device_us for line in recording.lines) + recording.unattributed_us or 1.0

@@ -273,7 +273,8 @@ def diagnostics_of(document: Document) -> list[lsp.Diagnostic]:
     with _fault_told("looking at a file"):
         lines = session.lines(document).values()
         report = session.report_of(document.path)
-        return to_lsp.to_diagnostics(document, lines, report, session.editor)
+        settled = session.config_of(document.path).severity
+        return to_lsp.to_diagnostics(document, lines, report, settled, session.editor)
     return []
 
 

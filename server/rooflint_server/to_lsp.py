@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -12,7 +12,7 @@ from pygls import uris
 
 from rooflint.model import Edit, Finding, Fix, LineReport, Report, Severity, SourceSpan
 from rooflint_server.document import Document, Encoding, Place, count_units
-from rooflint_server.measured import finding_as_measured, line_as_measured
+from rooflint_server.measured import device_us, finding_as_measured, line_as_measured
 from rooflint_server.session import Editor
 
 SOURCE = "rooflint"
@@ -98,13 +98,18 @@ def to_diagnostics(
     document: Document,
     lines: Iterable[LineReport],
     report: Report | None,
+    settled: Container[str],
     editor: Editor,
 ) -> list[lsp.Diagnostic]:
-    """One for each finding, with its measured cost, and one for each other line that costs much."""
+    """One for each finding, with its measured cost, and one for each other line that costs much.
+
+    `settled`: the rules whose severity the user has set.
+    """
     diagnostics: list[lsp.Diagnostic] = []
+    whole_us = device_us(report.recording) if report else 0.0
     for line in sorted(lines, key=lambda line: line.line):
         for finding in line.findings:
-            severity, message = finding_as_measured(finding, line, report)
+            severity, message = finding_as_measured(finding, line, report, settled)
             diagnostics.append(
                 lsp.Diagnostic(
                     range=to_range(document, finding.span, editor.encoding),
@@ -117,7 +122,7 @@ def to_diagnostics(
                     else None,
                 )
             )
-        if not line.findings and report and (said := line_as_measured(line, report)):
+        if not line.findings and report and (said := line_as_measured(line, report, whole_us)):
             severity, message = said
             diagnostics.append(
                 lsp.Diagnostic(
