@@ -118,6 +118,29 @@ def test_the_table_of_a_run_without_a_gpu(expect: Callable[[str, Path], None]):
     expect(render(make_report(on_cpu()), color=False) + "\n", EXPECTED / "on_cpu.expected")
 
 
+def test_a_run_without_a_gpu_names_the_lines_that_would_wait_on_one():
+    text = render(make_report(on_cpu(), [finding_at(65)]), color=False)
+    assert "on a GPU, rooflint expects waits or wrong timings at train.py:65" in text
+
+
+def test_a_python_program_is_told_by_the_cpu_time_of_its_lines():
+    recording = recording_of(
+        LineCost(PATH, 33, cpu_us=50_000.0),
+        LineCost(PATH, 34, cpu_us=18_000.0),
+        device=CPU,
+        step_us=70_000,
+        sources={PATH: SOURCE},
+    )
+    report = make_report(recording)
+    text = render(report, color=False)
+    assert report.step.limiter == "overhead-bound"
+    assert "GPU tools are not the next step" in text
+    assert text.index("train.py:33") < text.index("train.py:34")
+    # 50 of 70 ms
+    assert "71 %" in text
+    assert report.gains[0].line == 33
+
+
 def test_the_table_of_a_report_without_lines(expect: Callable[[str, Path], None]):
     kernels = tuple(
         replace(kernel, path=None, line=None, gpu_us=0.0, launch_count=1)

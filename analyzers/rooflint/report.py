@@ -19,6 +19,7 @@ from rooflint.model import (
 from rooflint.units import show_number, show_share, show_us
 from rooflint.verdicts import judge_line, judge_step
 from rooflint.verdicts.gains import find_gains
+from rooflint.verdicts.on_cpu import is_python, operators_us
 from rooflint.verdicts.roofline import peaks_of
 from rooflint.verdicts.step import launch_idle_ratio, window_us
 from rooflint.verdicts.wording import a_step
@@ -45,7 +46,7 @@ def make_report(recording: Recording, findings: Iterable[Finding] = ()) -> Repor
         _line_report(key, costs.get(key), tuple(kernels.get(key, ())), found.get(key), recording)
         for key in {**costs, **found}
     ]
-    lines.sort(key=lambda line: (-total_us(line.cost), line.path, line.line))
+    lines.sort(key=lambda line: (-total_us(line.cost, recording), line.path, line.line))
     return Report(
         recording=recording,
         step=judge_step(recording),
@@ -70,11 +71,16 @@ def _without_recorder(recording: Recording) -> Recording:
     return replace(recording, lines=lines, notes=(*recording.notes, note))
 
 
-def total_us(cost: LineCost | None) -> float:
-    """What a line costs in all: work on the device, and what the device idles because of it."""
+def total_us(cost: LineCost | None, recording: Recording) -> float:
+    """What a line costs in all: its work, and what the device idles because of it."""
     if cost is None:
         return 0.0
-    return cost.device_us + cost.gpu_idle_us + cost.launch_idle_us
+    return work_us(cost, recording) + cost.gpu_idle_us + cost.launch_idle_us
+
+
+def work_us(cost: LineCost, recording: Recording) -> float:
+    """The device's time for a line; in a Python program, the CPU's on the line itself."""
+    return cost.cpu_us or 0.0 if is_python(recording) else cost.device_us
 
 
 def device_us(recording: Recording) -> float:
@@ -82,9 +88,9 @@ def device_us(recording: Recording) -> float:
 
     Streams that overlap count twice, and so do threads.
     """
-    parts_us = sum(cost.device_us for cost in recording.lines) + recording.unattributed_us
     on_cpu = recording.device.kind == "cpu"
-    return max(recording.window_us if on_cpu else recording.gpu_busy_us or 0.0, parts_us)
+    whole_us = recording.window_us if on_cpu else recording.gpu_busy_us or 0.0
+    return max(whole_us, operators_us(recording))
 
 
 def measured_severity(line: LineReport, report: Report) -> Severity | None:

@@ -14,9 +14,10 @@ from pathlib import Path
 
 from rooflint.model import KernelCost, LineReport, Recording, Report, Verdict
 from rooflint.outputs.columns import clip, left, right
-from rooflint.report import device_us
+from rooflint.report import device_us, work_us
 from rooflint.units import DASH, show_byte_rate, show_flop_rate, show_number, show_share, show_us
 from rooflint.verdicts import judge_kernel, kernel_us
+from rooflint.verdicts.on_cpu import is_python
 from rooflint.verdicts.roofline import peaks_for, peaks_of
 from rooflint.verdicts.step import show_step, window_us
 from rooflint.verdicts.wording import a_step, count_of
@@ -43,8 +44,8 @@ class _Page:
         recording = self.report.recording
         yield self._bold(clip(_header(recording), WIDTH))
         yield from self._step()
-        if self._on_cpu:
-            yield from _what_a_gpu_adds(recording)
+        if self._on_cpu and not is_python(recording):
+            yield from _what_a_gpu_adds(self.report)
         yield ""
         if recording.lines:
             yield from self._line_table()
@@ -57,7 +58,8 @@ class _Page:
 
     def _step(self) -> Iterator[str]:
         step = self.report.step
-        yield show_step(self.report.recording)
+        if numbers := show_step(self.report.recording):
+            yield numbers
         name = "" if step.limiter == "unknown" else f"{self._limiter(step)}: "
         yield name + step.reason
 
@@ -82,16 +84,17 @@ class _Page:
     def _line(self, line: LineReport, column: _Column) -> Iterator[str]:
         cost, verdict, recording = line.cost, line.verdict, self.report.recording
         assert cost is not None
-        time = column.show(cost.forward_us)
+        us = work_us(cost, recording)
+        time = column.show(us - cost.backward_us)
         if cost.backward_us:
             time = f"{time} + {column.show(cost.backward_us)} bwd"
-        share = _share(cost.device_us, device_us(recording)) if cost.device_us else DASH
+        share = _share(us, device_us(recording)) if us else DASH
         place = f" {Path(line.path).name}:{line.line}  "
         place += self._sources.get(line.path, {}).get(line.line, cost.function or "")
         idle_us = cost.gpu_idle_us + cost.launch_idle_us
         waits = () if self._on_cpu else (column.show(cost.host_wait_us), column.show(idle_us))
         yield _row(place, time, *waits, share, self._verdict(verdict))
-        if verdict:
+        if verdict and not (self._on_cpu and verdict.limiter == "unknown"):
             yield self._dim(f"    {_short(verdict, WIDTH - 4)}")
 
     def _legend(self, verdicts: Iterable[Verdict]) -> Iterator[str]:
@@ -109,6 +112,8 @@ class _Page:
             words.append(f"roof: the most that this {self._where} can do")
         limiters = {verdict.limiter for verdict in verdicts if not verdict.free}
         words += [f"{name}: {meaning}" for name, meaning in _MEANINGS.items() if name in limiters]
+        if self._on_cpu and "unknown" in limiters:
+            words.append("unknown: far below the roof, only CPU counters could tell why")
         row = ""
         for word in words:
             if row and len(row) + len(word) + 3 > WIDTH:
@@ -127,7 +132,7 @@ class _Page:
         whole_us = window_us(recording)
         busy_us = device_us(recording)
         idle_us = cost.gpu_idle_us + cost.launch_idle_us
-        return cost.device_us >= SHARE * busy_us or idle_us >= SHARE * whole_us
+        return work_us(cost, recording) >= SHARE * busy_us or idle_us >= SHARE * whole_us
 
     @cached_property
     def _sources(self) -> dict[str, dict[int, str]]:
@@ -230,7 +235,7 @@ class _Page:
         if verdict.free:
             return self._paint("free here", "32")
         ratio = verdict.roof_ratio
-        bound = verdict.limiter in ("compute-bound", "memory-bound", "latency-bound")
+        bound = self._on_cpu or verdict.limiter.startswith(("compute", "memory", "latency"))
         roof = f"  {_share(ratio, 1.0)} of roof" if ratio is not None and bound else ""
         return self._limiter(verdict) + roof
 
@@ -275,9 +280,21 @@ def _header(recording: Recording) -> str:
     return " · ".join(parts)
 
 
-def _what_a_gpu_adds(recording: Recording) -> Iterator[str]:
+def _what_a_gpu_adds(report: Report) -> Iterator[str]:
     yield "no GPU here: times are the CPU's; a GPU run would add each line's GPU time and waits"
-    if peaks := recording.peaks:
+    found = sorted(
+        {
+            (Path(finding.span.path).name, finding.span.line)
+            for line in report.lines
+            for finding in line.findings
+            if finding.severity in ("warning", "error")
+        }
+    )
+    if found:
+        places = ", ".join(f"{name}:{line}" for name, line in found[:6])
+        more = f" and {len(found) - 6} more" if len(found) > 6 else ""
+        yield f"on a GPU, rooflint expects waits or wrong timings at {places}{more}"
+    if peaks := report.recording.peaks:
         fp32 = show_flop_rate(peaks.flop_per_s["fp32"]) if "fp32" in peaks.flop_per_s else DASH
         dram = show_byte_rate(peaks.dram_bytes_per_s)
         yield f"rooflines are estimated from shapes and this machine's peaks: {fp32}, {dram}"
@@ -312,7 +329,7 @@ class _Column:
     def of(cls, report: Report) -> _Column:
         steps = report.recording.step_count
         costs = [line.cost for line in report.lines if line.cost]
-        times = [cost.device_us / steps for cost in costs]
+        times = [work_us(cost, report.recording) / steps for cost in costs]
         times += [cost.gpu_idle_us / steps for cost in costs]
         longest_us = max(
             times or [kernel_us(kernel) for kernel in report.recording.kernels], default=0.0

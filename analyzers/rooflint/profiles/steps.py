@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from rooflint.profiles.timeline import ANNOTATION, MARK, Timeline
+from rooflint.profiles.timeline import ANNOTATION, MARK, OP, Timeline
 
 Loops = Mapping[str, Sequence[tuple[int, int]]]
 """First and last line of each loop, by path."""
@@ -26,11 +26,15 @@ class Steps:
 
 
 def find_steps(timeline: Timeline, loops: Loops, step_count: int | None = None) -> Steps:
-    """By the profiler's step ranges, else by the loops of the source, else by optimizer steps."""
+    """By the profiler's step ranges, else by the loops of the source, else by optimizer steps.
+
+    A program that runs no torch operator has no steps.
+    """
     spans = _annotated(timeline, re.compile(r"ProfilerStep#\d+"))[:step_count]
     if spans:
         return Steps(spans, (spans[0][0], spans[-1][1]), cuts=True)
-    spans, dropped = _looped(timeline, loops)
+    uses_torch = bool(timeline.gpu) or OP in timeline.host.kind
+    spans, dropped = _looped(timeline, loops) if uses_torch else ((), 0)
     if spans:
         note = f"The first {dropped} iterations were left out as warm-up." if dropped else None
         return Steps(spans, (spans[0][0], spans[-1][1]), cuts=True, note=note)

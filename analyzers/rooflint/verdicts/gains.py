@@ -15,6 +15,7 @@ from rooflint.units import show_share
 from rooflint.verdicts.attention import Attention, find_attention
 from rooflint.verdicts.communication import is_communication
 from rooflint.verdicts.compute_bound import tensor_core_gain_us
+from rooflint.verdicts.on_cpu import is_python, operators_us
 from rooflint.verdicts.overhead_bound import FUSED_OPTIMIZER, is_foreach_optimizer
 from rooflint.verdicts.rates import DONE_RATIO
 from rooflint.verdicts.roofline import is_product, kernel_work
@@ -60,8 +61,14 @@ def _largest(gains: list[Gain]) -> list[Gain]:
 
 
 def _python_time(recording: Recording) -> Iterator[Gain]:
-    operators_us = sum(cost.device_us for cost in recording.lines) + recording.unattributed_us
-    rest_us = recording.window_us - operators_us
+    if is_python(recording):
+        # How much of a line better Python would save, nothing here tells.
+        slowest = sorted(recording.lines, key=lambda cost: -(cost.cpu_us or 0.0))
+        for cost in slowest[:COUNT]:
+            title = f"line {cost.line} is Python's time: a built-in, a library in C, or fewer calls"
+            yield Gain(title, cost.cpu_us or 0.0, cost.path, cost.line)
+        return
+    rest_us = recording.window_us - operators_us(recording)
     if recording.lines and rest_us > 0:
         yield Gain("Python and other code outside of torch's operators", rest_us)
 

@@ -10,9 +10,25 @@ from rooflint.verdicts.rates import DONE_RATIO, show_of
 from rooflint.verdicts.roofline import Work, line_work, peak_of, show_pipe
 from rooflint.verdicts.step import weigh
 
-NEAR_RATIO = 0.1
-"""A CPU has no launches and few threads to fill: from a tenth of its roof on, what limits is the
-side of the roof that the work is under. Farther below, something else does."""
+NEAR_RATIO = 0.4
+"""A CPU has no launches and few threads to fill: this near to its roof, what limits is the side of
+the roof that the work is under. Farther below, something else does, that only counters name."""
+
+PYTHON_RATIO = 0.01
+"""A run whose torch operators take less of the time than this is a Python program."""
+
+
+def is_python(recording: Recording) -> bool:
+    """Whether the run's time is Python's alone, so that lines are told by `cpu_us`."""
+    return (
+        recording.device.kind == "cpu"
+        and operators_us(recording) < PYTHON_RATIO * recording.window_us
+    )
+
+
+def operators_us(recording: Recording) -> float:
+    """All work of the lines' on their device, and what no line can be named for."""
+    return sum(cost.device_us for cost in recording.lines) + recording.unattributed_us
 
 
 def judge_line(cost: LineCost, recording: Recording) -> Verdict | None:
@@ -51,23 +67,32 @@ def _show_rate(work: Work, compute: bool) -> str:
 
 def judge_step(recording: Recording, by_limiter: Iterable[tuple[Limiter, float]]) -> Verdict:
     """Python, if torch's operators take less than half of the time; else what limits most."""
-    pairs = list(by_limiter)
-    operators_us = sum(us for _, us in pairs) + recording.unattributed_us
-    if operators_us <= 0:
-        return Verdict("unknown", "no torch operator ran in the window")
-    if operators_us < 0.5 * recording.window_us:
-        share = show_share(operators_us / recording.window_us)
+    ratio = min(1.0, operators_us(recording) / recording.window_us) if recording.window_us else 0.0
+    if is_python(recording):
+        return Verdict(
+            "overhead-bound",
+            "the time is Python's, not torch's: GPU tools are not the next step",
+            PYTHON_ADVICE,
+        )
+    share = show_share(ratio)
+    if ratio < 0.5:
         return Verdict(
             "overhead-bound",
             f"torch's operators take {share} of the time; the rest is Python and other code",
-            "look at the Python first: a GPU would not make it faster",
+            PYTHON_ADVICE,
         )
-    shares = weigh(pairs)
-    limiter, share = shares[0] if shares else ("unknown", 1.0)
+    shares = weigh(by_limiter)
+    limiter, most = shares[0] if shares else ("unknown", 1.0)
     if limiter == "unknown":
-        return Verdict("unknown", "what limits most of the operators is not known")
+        return Verdict(
+            "unknown",
+            f"torch's operators take {share} of the time, most of them far below this CPU's roof",
+        )
     return Verdict(
         limiter,
-        f"operators that take {show_share(share)} of their time are {limiter} on this CPU",
+        f"operators that take {show_share(most)} of their time are {limiter} on this CPU",
         provenance="estimated",
     )
+
+
+PYTHON_ADVICE = "look at the Python first: a GPU would not make it faster"
