@@ -178,7 +178,7 @@ class MonitoredLines(LineMarks):
     """Lines by `sys.monitoring` (Python 3.12)."""
 
     watching_is_free = True
-    TOOL_IDS = (2, 3, 4)  # a profiler's; then those that nobody is meant for
+    TOOL_IDS = (4, 3)  # those that no kind of tool is meant for: cProfile insists on its own
 
     def __init__(self, files: OwnFiles, make_mark: MakeMark, on_budget: Callable[[], None]) -> None:
         super().__init__(files, make_mark, on_budget)
