@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -74,10 +75,42 @@ def test_an_unreadable_file_costs_one_sentence_and_the_exit_code_but_no_finding_
     assert "item()" in out
 
 
+def test_a_file_with_a_syntax_error_still_tells_what_waits_in_the_rest_of_it(
+    tmp_path: Path, capsys: Any
+) -> None:
+    (tmp_path / "half.py").write_text(WAITS + "\n\ndef f(:\n")
+    code, out, err = run(capsys, "check", str(tmp_path))
+    assert code == 2 and "item()" in out and "half.py:9:7: " in err
+
+
+def test_one_bad_path_does_not_keep_the_others_from_being_checked(
+    tmp_path: Path, capsys: Any
+) -> None:
+    (tmp_path / "waits.py").write_text(WAITS)
+    words = ("check", "missing.py", str(tmp_path), "--output-format", "json")
+    code, out, err = run(capsys, *words)
+    assert code == 2 and len(json.loads(out)) == 1 and "missing.py does not exist" in err
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path, capsys: Any) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "nowhere.py").symlink_to("missing")
+    assert run(capsys, "check", str(tmp_path / "pipe.py"))[0] == 2
+    code, _, err = run(capsys, "check", str(tmp_path))
+    assert code == 0 and "there are no Python files" in err
+
+
+def test_a_notebook_is_not_called_clean(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "train.ipynb").write_text('{"cells": []}')
+    code, out, err = run(capsys, "check", str(tmp_path / "train.ipynb"))
+    assert code == 2 and out == "" and "notebook" in err
+
+
 @pytest.mark.parametrize(
     "words",
     [
         ["check", "missing.py"],
+        ["check", ""],
         ["profile", "missing.py"],
         ["profile", "."],
         ["profile"],

@@ -50,30 +50,33 @@ def _check(options: argparse.Namespace) -> int:
     texts: dict[str, str] = {}
     failed = False
     config = load_config(Path.cwd())
-    for path in find_files([Path(path) for path in options.paths], config):
+    files: dict[Path, None] = {}
+    for path in options.paths:
+        with _Told() as problem:
+            inside = find_files([path], config)
+            files |= dict.fromkeys(inside)
+            if not inside:
+                _say(f"there are no Python files in {path}")
+        failed |= problem.told
+    for path in files:
         name = str(path)
-        try:
-            text = read_text(path)
-            file = rooflint.open_source(name, text)
+        with _Told() as problem:
+            file = rooflint.open_source(name, read_text(path))
+            of_file = rooflint.check(file, config)
+            if of_file:
+                findings += of_file
+                texts[name] = file.text
             if file.syntax_error is not None:
-                place = file.syntax_error.span
+                place, what = file.syntax_error.span, file.syntax_error.message
                 raise RooflintError(
-                    f"{name}:{place.line}:{place.column + 1}: {file.syntax_error.message}:"
-                    " mend the syntax and check again"
+                    f"{name}:{place.line}:{place.column + 1}: {what}: mend the syntax and check again"
                 )
-        except RooflintError as error:
-            print(f"rooflint: {error}", file=sys.stderr)
-            failed = True
-            continue
-        of_file = rooflint.check(file, config)
-        if of_file:
-            findings += of_file
-            texts[name] = text
+        failed |= problem.told
     if options.output_format == "json":
         from rooflint.outputs.findings_json import render as render_json
 
         print(render_json(findings))
-    else:
+    elif findings or not failed:
         from rooflint.outputs.findings_text import render as render_text
 
         print(render_text(findings, texts))
@@ -81,6 +84,21 @@ def _check(options: argparse.Namespace) -> int:
         return FAILED
     loud = any(finding.severity in ("warning", "error") for finding in findings)
     return FOUND if loud else CLEAN
+
+
+class _Told:
+    """Tells what goes wrong with one path, so that the others are still checked."""
+
+    told = False
+
+    def __enter__(self) -> _Told:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
+        if isinstance(error, RooflintError):
+            _say(str(error))
+            self.told = True
+        return self.told
 
 
 def _profile(options: argparse.Namespace) -> int:

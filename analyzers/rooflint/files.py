@@ -24,12 +24,19 @@ def find_files(paths: Iterable[str | Path], config: Config) -> list[Path]:
     found: dict[Path, None] = {}
     for given in paths:
         path = Path(given)
-        if path.is_dir():
+        if str(given) and path.is_dir():
             for inside in _walk(path):
                 if not is_excluded(inside, config):
                     found[inside] = None
-        elif not path.exists():
-            raise RooflintError(f"{path} does not exist: check the path.")
+        elif not path.exists() or not str(given):
+            raise RooflintError(f"{str(given) or 'an empty path'} does not exist: check the path.")
+        elif not path.is_file():
+            raise RooflintError(f"{path} is neither a file nor a folder: name a Python file.")
+        elif path.suffix == ".ipynb":
+            raise RooflintError(
+                f"{path} is a notebook, which is not read: export it as a script"
+                " (jupyter nbconvert --to script) and check that."
+            )
         elif not os.access(path, os.R_OK):
             raise RooflintError(f"{path} cannot be read: check its permissions.")
         else:
@@ -76,5 +83,6 @@ def _walk(folder: Path) -> Iterator[Path]:
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _NEVER_ENTERED)
         for name in sorted(names):
-            if name.endswith(".py"):
-                yield Path(root) / name
+            path = Path(root, name)
+            if name.endswith(".py") and path.is_file():  # not a pipe, nor a link to nothing
+                yield path
