@@ -9,6 +9,7 @@ demo:
 	@.venv/bin/rooflint check examples/ || [ $$? -eq 1 ]
 	@echo; echo '$$ rooflint profile examples/train.py'
 	@.venv/bin/rooflint profile examples/train.py
+	@echo; echo 'The same script without its faults is examples/train_fixed.py: .venv/bin/rooflint profile examples/train_fixed.py'
 
 # All tests, the editor's among them; what they need is installed and kept between runs.
 test: lint typescript editor

@@ -68,9 +68,8 @@ def _check(options: argparse.Namespace) -> int:
                 texts[name] = file.text
             if file.syntax_error is not None:
                 place, what = file.syntax_error.span, file.syntax_error.message
-                raise RooflintError(
-                    f"{name}:{place.line}:{place.column + 1}: {what}: mend the syntax and check again"
-                )
+                at = f"{name}:{place.line}:{place.column + 1}"
+                raise RooflintError(f"{at}: {what}: mend the syntax and check again")
         failed |= problem.told
     if options.output_format == "json":
         from rooflint.outputs.findings_json import render as render_json

@@ -59,6 +59,12 @@ def judge_line(cost: LineCost, recording: Recording) -> Verdict | None:
 def _show_rate(work: Work, compute: bool) -> str:
     pipe = work.main_pipe
     if compute and pipe and (peak := peak_of(pipe, work.peaks)):
+        if work.flop_per_s > peak:
+            reached = show_flop_rate(peak)
+            return (
+                f"{show_pipe(pipe)} at {show_flop_rate(work.flop_per_s)},"
+                f" more than a large product reached here ({reached})"
+            )
         return f"{show_pipe(pipe)} at {show_of(work.flop_per_s, peak, show_flop_rate)}"
     moved, peak = work.bytes_per_s or 0.0, work.peaks.dram_bytes_per_s
     cached = ", some of it from cache" if moved > peak else ""
@@ -90,7 +96,7 @@ def judge_step(recording: Recording, by_limiter: Iterable[tuple[Limiter, float]]
         )
     return Verdict(
         limiter,
-        f"operators that take {show_share(most)} of their time are {limiter} on this CPU",
+        f"{show_share(most)} of the time in torch's operators is {limiter} on this CPU",
         provenance="estimated",
     )
 
