@@ -52,7 +52,7 @@ await scenario(
 
     await editor.open("plain.py");
     await editor.command("Rooflint: Profile This File");
-    await editor.notification("plain.py never imported torch").waitFor();
+    await editor.notification("no torch operator ran").waitFor();
     await editor.shot("4-nothing");
     claim("of a script with nothing to record, a sentence tells");
   },

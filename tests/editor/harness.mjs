@@ -40,7 +40,7 @@ const SETTINGS = {
   "workbench.reduceMotion": "on",
   "telemetry.telemetryLevel": "off",
   "update.mode": "none",
-  "extensions.autoUpdate": false,
+  "extensions.autoUpdate": "off", // spelled as this VS Code does: it would rewrite the file otherwise
   "extensions.autoCheckUpdates": false,
   "extensions.ignoreRecommendations": true,
   "chat.disableAIFeatures": true,

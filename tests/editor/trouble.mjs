@@ -1,7 +1,7 @@
 // Pythons that cannot run the server, and a server that ends by itself.
 
 import assert from "node:assert/strict";
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { claim, ROOT, scenario, until } from "./harness.mjs";
 
@@ -67,7 +67,8 @@ function setServerPython(python) {
   for (const kind of ["User", "Machine"]) {
     const file = join(base, "user-data", kind, "settings.json");
     const settings = JSON.parse(readFileSync(file, "utf8"));
-    writeFileSync(file, JSON.stringify({ ...settings, "rooflint.serverPython": python }, null, 2));
+    writeFileSync(`${file}.new`, JSON.stringify({ ...settings, "rooflint.serverPython": python }, null, 2));
+    renameSync(`${file}.new`, file); // in one step: half a file would be read as other settings
   }
 }
 
