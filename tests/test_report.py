@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from recordings_by_hand import CPU, PATH, recording_of
 
+import rooflint
 from rooflint.model import Finding, KernelCost, LineCost, LineReport, Report, SourceSpan
 from rooflint.report import cost_sentence, make_report, measured_severity
 
@@ -262,3 +263,8 @@ def test_python_time_is_the_gain_of_a_cpu_run():
     cost = LineCost(PATH, 1, forward_us=4_000)
     (gain,) = report_of(cost, device=CPU, step_us=10_000).gains
     assert gain.title.startswith("Python") and gain.saves_us == pytest.approx(6_000)
+
+
+def test_a_run_without_torch_is_summed_up_by_what_it_spent_its_time_on():
+    report = make_report(recording_of(LineCost(PATH, 3, cpu_us=900.0), device=CPU, steps=0))
+    assert rooflint.summarize(report).startswith(report.step.reason)

@@ -108,9 +108,10 @@ def summarize(report: Report) -> str:
 
     shown = show_step(report.recording)
     known = report.step.limiter != "unknown"
-    if known:
-        return f"{shown} · {report.step.reason}: {report.step.limiter}"
-    return shown or report.step.reason
+    reason = f"{report.step.reason}: {report.step.limiter}" if known else report.step.reason
+    if not shown:
+        return reason
+    return f"{shown} · {reason}" if known else shown
 
 
 def measured_severity(line: LineReport, report: Report) -> Severity | None:
