@@ -168,3 +168,15 @@ def test_a_card_begins_with_the_verdict_and_labels_its_numbers(report: Report, t
     card = make_card(found, report.recording, None, markdown=True)
     assert card and found.verdict
     assert "| " in card and ("ncu" in card or "measured" in card)
+
+
+def test_a_free_wait_says_so_first(report: Report):
+    found = line(report, "total += loss.item()")
+    card = make_card(found, report.recording, None, markdown=True)
+    assert card and found.verdict and found.verdict.free
+    assert card.startswith("**free here**")
+
+
+def test_a_run_in_one_line_names_its_limiter_once(report: Report):
+    summary = rooflint.summarize(report)
+    assert summary.startswith("step 1") and summary.count("compute-bound") == 1

@@ -106,12 +106,11 @@ def summarize(report: Report) -> str:
     """A run in one line: `step 10.5 ms · GPU busy 6.4 ms (61 %) · ...`, and what limits it."""
     from rooflint.verdicts.step import show_step
 
-    shown = show_step(report.recording)
-    known = report.step.limiter != "unknown"
-    reason = f"{report.step.reason}: {report.step.limiter}" if known else report.step.reason
-    if not shown:
-        return reason
-    return f"{shown} · {reason}" if known else shown
+    shown, step = show_step(report.recording), report.step
+    if step.limiter == "unknown" and shown:
+        return shown
+    limiter = "" if step.limiter == "unknown" or step.limiter in step.reason else step.limiter
+    return " · ".join(part for part in (shown, limiter, step.reason) if part)
 
 
 def measured_severity(line: LineReport, report: Report) -> Severity | None:

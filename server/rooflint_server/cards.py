@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rooflint.model import KernelCost, LineCost, LineReport, Recording
+from rooflint.model import KernelCost, LineCost, LineReport, Recording, Verdict
 from rooflint.units import (
     DASH,
     show_byte_rate,
@@ -32,6 +32,7 @@ class Row:
     provenance: str
 
 
+UNKNOWN = "limiter unknown"
 NOT_PROFILED = "What it costs: Profile This File"
 
 
@@ -51,7 +52,7 @@ def make_card(
     if report.cost is None and not report.findings:
         return None
     lead = [*_verdict(report, recording), *_findings(report, recording)]
-    if report.findings and report.verdict and report.verdict.limiter == "unknown":
+    if report.findings and _headline(report.verdict) == UNKNOWN:
         lead = [*_findings(report, recording), *_verdict(report, recording)]
     rows = list(_rows(report, recording)) if recording else []
     if markdown:
@@ -80,14 +81,17 @@ def _verdict(report: LineReport, recording: Recording | None) -> Iterator[Line]:
         shares.append(
             f"waits {show_us(cost.host_wait_us / recording.step_count)} {_per(recording)}"
         )
-    if verdict is None or verdict.limiter == "unknown":
-        yield "limiter unknown", " · ".join(shares)
-    else:
-        yield "free here" if verdict.free else verdict.limiter, " · ".join(shares)
+    yield _headline(verdict), " · ".join(shares)
     if verdict:
         yield "", verdict.reason.removeprefix("free here, ")
         if verdict.advice:
             yield "", f"→ {verdict.advice}"
+
+
+def _headline(verdict: Verdict | None) -> str:
+    if verdict is not None and verdict.free:
+        return "free here"
+    return UNKNOWN if verdict is None or verdict.limiter == "unknown" else verdict.limiter
 
 
 def _findings(report: LineReport, recording: Recording | None) -> Iterator[Line]:
