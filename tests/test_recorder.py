@@ -133,6 +133,20 @@ def test_children_run_unrecorded_and_unharmed(tmp_path: Path) -> None:
 
 
 @needs_torch
+def test_a_child_that_was_forked_before_torch_runs_unharmed(tmp_path: Path) -> None:
+    script = tmp_path / "forks.py"
+    script.write_text(
+        "import os\n"
+        "pid = os.fork()\n"
+        "import torch\n"
+        "for i in range(3): torch.ones(4, requires_grad=True).sum().backward()\n"
+        "if pid: print(os.waitpid(pid, 0)[1])\n"
+    )
+    run = record(tmp_path, str(script))
+    assert (run.code, run.stdout) == (0, "0\n")
+
+
+@needs_torch
 @pytest.mark.parametrize(
     ("loop", "steps"),
     [

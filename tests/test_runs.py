@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 from rooflint.model import Device, KernelCost, ProfileError, Recording, Step
 from rooflint.runs import ncu, plan, run
 from rooflint.runs.doctor import diagnose, render_json, render_text
+from rooflint.runs.launch import recorder_command
 from rooflint.runs.process import run_process
 from rooflint.runs.request import ProfileRequest, Progress
 
@@ -72,6 +74,18 @@ def test_a_launcher_that_is_missing_is_said(tmp_path: Path) -> None:
         run(request_for(tmp_path, "a.py", launcher=("nolaunch",)), ignore, threading.Event())
 
 
+def test_a_launcher_is_also_looked_for_beside_the_interpreter(tmp_path: Path) -> None:
+    launcher = tmp_path / "bin" / "mylaunch"
+    launcher.parent.mkdir()
+    launcher.write_text("#!/bin/sh\n")
+    launcher.chmod(0o755)
+    request = request_for(
+        tmp_path, "a.py", python=str(launcher.parent / "python"), launcher=("mylaunch", "-n", "1")
+    )
+    command = recorder_command(request, tmp_path / "settings.json")
+    assert command[:3] == [str(launcher), "-n", "1"]
+
+
 # --- runs -------------------------------------------------------------------------------
 
 
@@ -115,15 +129,62 @@ def test_a_launcher_runs_the_script_recorded(tmp_path: Path) -> None:
     assert json.loads((folder / "meta.json").read_text())["argv"] == ["ddp.py"]
 
 
+def test_a_script_that_a_signal_ends_is_said_with_a_shells_code(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "aborts.py").write_text(
+        "import os, signal, torch\n"
+        "weight = torch.ones(3, requires_grad=True)\n"
+        "optimizer = torch.optim.SGD([weight], lr=0.1)\n"
+        "for step in range(12):\n"
+        "    (weight * 2).sum().backward()\n"
+        "    optimizer.step()\n"
+        "os.kill(os.getpid(), signal.SIGSEGV)\n"
+    )
+    heard: list[Progress] = []
+    folder = run(request_for(tmp_path, "aborts.py"), heard.append, threading.Event())
+    end = json.loads((folder / "meta.json").read_text())["exit"]
+    assert end == {"code": 139, "error": "ended by signal 11 (segmentation fault)"}
+    said = [progress.message for progress in heard if "segmentation" in progress.message]
+    assert said == [
+        "the script was ended by signal 11 (segmentation fault):"
+        " what was recorded until then is kept"
+    ]
+
+
+def test_a_terminated_rooflint_ends_its_script_and_shows_what_there_is(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    command = [sys.executable, "-m", "rooflint", "profile", str(SCRIPTS / "forever.py")]
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(LAUNCH.parents[1])},
+        text=True,
+    )
+    assert process.stdout is not None
+    child = int(process.stdout.readline().split()[1])
+    time.sleep(1)
+    process.terminate()
+    stdout, stderr = process.communicate(timeout=60)
+    assert "interrupted: what was recorded until then is kept" in stderr
+    assert "forever.py:" in stdout
+    assert not is_alive(child)
+
+
 @pytest.mark.parametrize("stubborn", [False, True])
 def test_a_cancelled_script_is_gone_with_its_children(tmp_path: Path, stubborn: bool) -> None:
     pytest.importorskip("torch")
     cancelled = threading.Event()
     child: list[int] = []
+    said: list[str] = []
 
     def tell(progress: Progress) -> None:
-        if progress.output.startswith("child"):
-            child.append(int(progress.output.split()[1]))
+        said.append(progress.output)
+        found = re.search(r"child (\d+)\n", "".join(said))
+        if found and not child:
+            child.append(int(found[1]))
             threading.Timer(1.0, cancelled.set).start()
 
     script = str(SCRIPTS / "forever.py")

@@ -107,14 +107,15 @@ def _profile(options: argparse.Namespace) -> int:
     cancelled = Event()
 
     def stop(signum: int, frame: object) -> None:
-        # The script hears Ctrl-C itself; what it recorded until then is kept and shown.
+        # The script is ended with us; what it recorded until then is kept and shown.
         cancelled.set()
 
-    before = signal.signal(signal.SIGINT, stop)
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         folder = rooflint.profile(request, _tell, cancelled)
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     _say(f"the recording is {os.path.relpath(folder)}")
     return _show(folder, "text")
 

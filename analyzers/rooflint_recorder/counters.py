@@ -54,6 +54,8 @@ class CounterRun:
         after_import("torch", self._torch_is_there)
 
     def _torch_is_there(self) -> None:
+        if os.getpid() != self._process:
+            return
         import torch
 
         from rooflint_recorder.torch_profiler import TorchProfiler

@@ -153,6 +153,8 @@ class Recorder:
     # --- the script's life ---------------------------------------------------------------
 
     def _torch_is_there(self) -> None:
+        if self._abandoned():
+            return
         with self._noting("torch could not be observed"):
             import torch
             from torch._C._profiler import _RecordFunctionFast

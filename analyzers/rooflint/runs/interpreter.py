@@ -42,10 +42,7 @@ def check_can_run(request: ProfileRequest) -> None:
     """Raises `ProfileError` with the reason if the script cannot run."""
     script = None if request.target[0] == "-m" else _check_script(request)
     if request.launcher:
-        if shutil.which(request.launcher[0], path=_search_path(request)) is None:
-            raise ProfileError(
-                f"{request.launcher[0]} was not found: install it, or activate its environment"
-            )
+        find_launcher(request)
         return
     answer = ask(request.python, script, request.environment, request.cwd)
     version = tuple(answer["version"])
@@ -62,6 +59,17 @@ def check_can_run(request: ProfileRequest) -> None:
         line, reason = answer["syntax"]
         where = f"{request.target[0]}:{line}" if line else request.target[0]
         raise ProfileError(f"{where} cannot be run: {reason}; mend it first")
+
+
+def find_launcher(request: ProfileRequest) -> str:
+    """The launcher's program: on PATH, or beside the interpreter where its environment has it."""
+    name = request.launcher[0]
+    beside = Path(request.python).parent if Path(request.python).is_absolute() else None
+    for path in (_search_path(request), str(beside) if beside else None):
+        found = shutil.which(name, path=path) if path or path is None else None
+        if found:
+            return found
+    raise ProfileError(f"{name} was not found: install it, or activate its environment")
 
 
 def ask(

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rooflint.runs.interpreter import find_launcher
 from rooflint.version import __version__
 
 if TYPE_CHECKING:
@@ -17,7 +18,9 @@ LAUNCHER = Path(__file__).parents[2] / "rooflint_recorder" / "launch.py"
 
 def recorder_command(request: ProfileRequest, settings: Path) -> list[str]:
     """The script's own command with the recorder before the script."""
-    before = request.launcher or (request.python,)
+    before = (request.python,)
+    if request.launcher:
+        before = (find_launcher(request), *request.launcher[1:])
     return [*before, str(LAUNCHER), str(settings), *request.target]
 
 

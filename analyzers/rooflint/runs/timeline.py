@@ -46,7 +46,10 @@ def record_timeline(
     if not (folder / recordings.TRACE).exists():
         recordings.remove(folder)
         raise ProfileError(_why_nothing(request, meta, code, cancelled.is_set()))
-    _complete_exit(folder, meta, code, cancelled.is_set())
+    _complete_exit(folder, meta, code)
+    end = _how_it_ended(recordings.part(meta, "exit"), cancelled.is_set())
+    if end:
+        tell(Progress("timeline", end))
 
 
 def _announcement(request: ProfileRequest, counters_too: bool) -> str:
@@ -78,20 +81,32 @@ def _why_nothing(request: ProfileRequest, meta: dict[str, Any], code: int, cance
     return f"{name} ran no line of its own: there is nothing to record"
 
 
-def _complete_exit(folder: Path, meta: dict[str, Any], code: int, cancelled: bool) -> None:
-    """The recorder cannot write down how it was killed."""
+def _complete_exit(folder: Path, meta: dict[str, Any], code: int) -> None:
+    """The recorder cannot write down how it was killed; codes are those that a shell shows."""
     told = recordings.part(meta, "exit")
-    if told.get("code") is not None:
-        return
-    reason = "cancelled" if cancelled else (told.get("error") or _in_words(code))
-    meta["exit"] = {"code": code, "error": reason if code else None}
-    recordings.write_meta(folder, meta)
+    if told.get("code") is None or code < 0:
+        error = told.get("error")
+        if code < 0 and not (error and told.get("code")):
+            error = f"ended {_in_words(code)}"
+        meta["exit"] = {"code": code if code >= 0 else 128 - code, "error": error}
+        recordings.write_meta(folder, meta)
+
+
+def _how_it_ended(told: dict[str, Any], cancelled: bool) -> str | None:
+    code, error = told.get("code"), told.get("error")
+    if not code:
+        return None
+    if cancelled or error == "KeyboardInterrupt":
+        return "the script was interrupted: what was recorded until then is kept"
+    if code > 128 and error:
+        return f"the script was {error}: what was recorded until then is kept"
+    if error:
+        return f"the script raised {error}"
+    return f"the script ended with exit code {code}"
 
 
 def _in_words(code: int) -> str:
     if code >= 0:
         return f"with exit code {code}"
-    try:
-        return f"by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"by signal {-code}"
+    name = signal.strsignal(-code)
+    return f"by signal {-code}" + (f" ({name.lower()})" if name else "")
