@@ -84,10 +84,8 @@ def _why_nothing(request: ProfileRequest, meta: dict[str, Any], code: int, cance
 def _complete_exit(folder: Path, meta: dict[str, Any], code: int) -> None:
     """The recorder cannot write down how it was killed; codes are those that a shell shows."""
     told = recordings.part(meta, "exit")
-    if told.get("code") is None or code < 0:
-        error = told.get("error")
-        if code < 0 and not (error and told.get("code")):
-            error = f"ended {_in_words(code)}"
+    if told.get("code") is None or (code < 0 and not told.get("error")):
+        error = f"ended {_in_words(code)}" if code < 0 else told.get("error")
         meta["exit"] = {"code": code if code >= 0 else 128 - code, "error": error}
         recordings.write_meta(folder, meta)
 
