@@ -81,6 +81,80 @@ def test_what_the_host_knows_does_not_wait(expression: str) -> None:
     assert in_a_step(expression) == []
 
 
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "batch = {'x': out}\n'labels' in batch",
+        "for row in out:\n    'labels' in row",
+        "if torch.is_complex(out) or torch.is_floating_point(out): pass",
+        "if out.is_contiguous() and out.is_leaf: pass",
+        "wanted = x.dtype\nout.to(wanted)",
+        "torch.tensor([], device=device)",
+        "torch.empty(0).to(device)",
+        "parts = tuple([slice(None)] * 1 + [slice(0, 1)])\nout[parts]",
+        "assert False\nout.sum().item()",
+    ],
+)
+def test_what_only_looks_like_a_wait_is_none(expression: str) -> None:
+    assert in_a_step(expression) == []
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "hits = (out > 0).nonzero(as_tuple=True)\nout.detach()[hits] = out.detach()[hits]",
+        "rows = torch.where(out[:, 0] > 0)[0]\nx[rows] = x[rows] * 2",
+    ],
+)
+def test_indices_that_are_on_the_gpu_are_not_copied_there(expression: str) -> None:
+    assert [s.wait.operation for s in in_a_step(expression)] == ["nonzero"]
+
+
+@pytest.mark.parametrize(
+    "once",
+    [
+        "if 'mean' not in kept: kept['mean'] = torch.tensor(0.0, device=device)",
+        "if len(kept) == 0: kept['mean'] = torch.zeros([]).to(device)",
+        "if not kept: kept['mean'] = torch.tensor([1, 2], device=device)",
+        "if holder.mask is None: holder.mask = torch.tensor([1, 2], device=device)",
+        "if not hasattr(holder, 'bias'): holder.bias = torch.tensor([1], device=device)",
+    ],
+)
+def test_what_is_made_when_it_is_missing_is_made_once(once: str) -> None:
+    setup = """
+class Holder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mask = None
+holder = Holder()
+kept = {}
+"""
+    assert [s.heat for s in in_a_step(once, setup)] == ["sometimes"]
+
+
+def test_parameters_and_buffers_live_where_the_input_does() -> None:
+    text = """
+class Norm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3), requires_grad=False)
+        self.shift = nn.Buffer(torch.zeros(3))
+        self.register_buffer("mean", torch.zeros(3))
+    def forward(self, value):
+        self.mean.copy_(value.mean(0))
+        return value * self.weight.to(value.device) + self.shift.to(value.device)
+for step in range(9):
+    Norm().to(device)(x).mean().backward()
+"""
+    assert stops_of(text) == []
+
+
+def test_the_device_of_an_unknown_tensor_may_be_the_host() -> None:
+    body = "def f(rows):\n    for row in rows:\n        y = {} * model(row)\n"
+    copied = stops_of(body.format("torch.tensor([1, 2], device=row.device)"))
+    assert [s.wait.sure for s in copied] == [False]
+
+
 def test_a_choice_of_devices_is_the_gpu() -> None:
     setup = 'where = "cuda" if torch.cuda.device_count() > 1 else "cpu"'
     assert in_a_step("torch.ones(3, device=where).tolist()", setup)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rooflint.flow.facts import TENSOR_WORK
@@ -81,7 +82,8 @@ def dict_method(it: Interpreter, one: DictOf, name: str, call: Call) -> Value:
             if _key_of(key) not in one.known or _key_of(key) is None:
                 machine.put(one, key, default or NONE)
             return looked_up(one, key)
-        return looked_up(one, key, default)
+        found = looked_up(one, key, default)
+        return found if _key_of(key) in one.known else _unsure(found)
     if name == "update":
         for value in call.arguments:
             for atom in value:
@@ -96,6 +98,11 @@ def dict_method(it: Interpreter, one: DictOf, name: str, call: Call) -> Value:
     if name == "copy":
         return (one,)
     return UNKNOWN
+
+
+def _unsure(value: Value) -> Value:
+    """What is asked for with `get` may be of another kind than the rest."""
+    return tuple(replace(a, sure=False) if isinstance(a, (Tensor, Opaque)) else a for a in value)
 
 
 def _key_of(key: Value) -> Any:

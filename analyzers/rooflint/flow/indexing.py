@@ -10,7 +10,7 @@ from rooflint.flow.containers import looked_up
 from rooflint.flow.facts import TENSOR_WORK
 from rooflint.flow.loaders import elements_of
 from rooflint.flow.machine import Call, elements_of_list
-from rooflint.flow.places import copy_to_gpu
+from rooflint.flow.places import copy_to_gpu, tensors_in
 from rooflint.flow.values import (
     NUMBER,
     TEXT,
@@ -200,8 +200,8 @@ def _tensor_item(
             elif isinstance(one, (ListOf, Array)) or _is_index_list(one):
                 launches = True
                 ndim = None
-                if atom.place == "gpu":
-                    _index_copy(it, part_node, frame, atom, "the list of indices")
+                if atom.place == "gpu" and not _holds_no_numbers(one):
+                    _index_copy(it, part_node, frame, atom, "the list of indices", one)
             elif isinstance(one, TupleOf) and one.names == ("slice",):
                 continue
             elif isinstance(one, (Const, Num)) and not (
@@ -228,7 +228,24 @@ def _is_index_list(atom: Atom) -> bool:
     return isinstance(atom, Items)
 
 
-def _index_copy(it: Interpreter, node: ast.expr, frame: Frame, atom: Tensor, what: str) -> None:
+def _holds_no_numbers(atom: Atom) -> bool:
+    """Whether it is a tuple or list of slices, or of index tensors of which none is on the host."""
+    if isinstance(atom, ListOf) and any(_is_slice((a,)) for a in elements_of_list(atom)):
+        return True
+    if isinstance(atom, Items) and any(_is_slice((a,)) for a in atom.element):
+        return True
+    inner = tensors_in((atom,))
+    return bool(inner) and all(isinstance(t, Opaque) or t.place != "cpu" for t in inner)
+
+
+def _index_copy(
+    it: Interpreter,
+    node: ast.expr,
+    frame: Frame,
+    atom: Tensor,
+    what: str,
+    index: Atom | None = None,
+) -> None:
     it.machine.wait(
         "index-copy",
         node,
@@ -236,6 +253,8 @@ def _index_copy(it: Interpreter, node: ast.expr, frame: Frame, atom: Tensor, wha
         (replace(atom, place="gpu"),),
         subject=node,
         reason=f"{what} is copied to the GPU first",
+        # A tuple of numbers reads one element and copies nothing.
+        sure=not isinstance(index, Items),
     )
 
 
@@ -288,7 +307,9 @@ def store_item(
                                 reason="an index of 0 dimensions is read on the host",
                             )
                 elif isinstance(one, (ListOf, Array, Items)):
-                    _index_copy(it, part_node, frame, atom, "the list of indices")
+                    advanced = advanced or _holds_no_numbers(one)
+                    if not _holds_no_numbers(one):
+                        _index_copy(it, part_node, frame, atom, "the list of indices", one)
                 elif isinstance(one, Num) or (isinstance(one, Const) and one.type == "int"):
                     integers += 1
         stored = [a for a in value if isinstance(a, Tensor)]
@@ -337,6 +358,11 @@ def contains(
             inside = atom.cls.find("__contains__")
             if inside is not None:
                 return it.call(it.bound(inside, atom, node, frame), Call(node, frame, [left], {}))
+    if left and all(
+        isinstance(a, Text) or (isinstance(a, Const) and a.type == "str") for a in left
+    ):
+        # A string is looked for among keys or words, never among a tensor's elements.
+        return NUMBER
     held = tuple(a for a in right if isinstance(a, Tensor) and a.place != "cpu")
     subject = right_node
     if not held and any(isinstance(a, (ListOf, TupleOf)) for a in right):

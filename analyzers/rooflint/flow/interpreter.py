@@ -256,6 +256,19 @@ class Interpreter:
         value = self.value(node.value, frame)
         for target in node.targets:
             self.assign(target, value, frame)
+            if isinstance(target, ast.Attribute) and isinstance(node.value, ast.Call):
+                self._register(target, node.value.func, frame)
+
+    def _register(self, target: ast.Attribute, maker: ast.expr, frame: Frame) -> None:
+        """`self.scale = nn.Parameter(...)`: it moves with its module."""
+        if not isinstance(maker, (ast.Name, ast.Attribute)):
+            return
+        made = [a.path.rpartition(".")[2] for a in self.value(maker, frame) if isinstance(a, Ref)]
+        if not any(name in ("Parameter", "Buffer", "UninitializedParameter") for name in made):
+            return
+        for atom in self.value(target.value, frame):
+            if isinstance(atom, Instance) and atom.is_module:
+                atom.facts.setdefault("registered", set()).add(target.attr)
 
     def on_annotated(self, node: ast.AnnAssign, frame: Frame) -> None:
         if node.value is not None:
@@ -278,7 +291,12 @@ class Interpreter:
         truth = self.condition(node.test, frame)
         if truth is True:
             self.narrow(node.test, frame, True)
-            return self.statements(node.body, frame)
+            path = self.machine.path
+            if self._fills_what_is_missing(node, frame):
+                self.machine.path = (*path, Guard(Site(frame.block, node.test)))
+            comes_out = self.statements(node.body, frame)
+            self.machine.path = path
+            return comes_out
         if truth is False:
             self.narrow(node.test, frame, False)
             return self.statements(node.orelse, frame)
@@ -288,7 +306,12 @@ class Interpreter:
         machine.branches += 1
         frame.vars = dict(before)
         self.narrow(node.test, frame, True)
-        if self._is_seldom(node.test, frame) or _leaves(node.body):
+        if (
+            self._is_seldom(node.test, frame)
+            or _leaves(node.body)
+            or self._fills_what_is_missing(node, frame)
+            or (_asks_for_nothing(node.test) and _turns_back(node.body))
+        ):
             machine.path = (*path, guard)
         comes_out = self.statements(node.body, frame)
         after_body = frame.vars
@@ -323,6 +346,27 @@ class Interpreter:
         if isinstance(test, (ast.Name, ast.Attribute)):
             name = test.id if isinstance(test, ast.Name) else test.attr
             return name.startswith(("should_log", "do_log", "log_now", "is_last", "last_batch"))
+        return False
+
+    def _fills_what_is_missing(self, node: ast.If, frame: Frame) -> bool:
+        """`if self.mask is None: self.mask = ...` and its like: made once and kept."""
+        missing = _missing_in(node.test)
+        if missing is None:
+            return False
+        kept, owner = missing
+        for statement in node.body:
+            targets = statement.targets if isinstance(statement, ast.Assign) else []
+            if isinstance(statement, ast.AnnAssign):
+                targets = [statement.target]
+            for target in targets:
+                if isinstance(target, ast.Subscript) and ast.unparse(target.value) == owner:
+                    return True
+                if isinstance(target, ast.Attribute) and ast.unparse(target) == kept:
+                    holders = self.value(target.value, frame)
+                    # What lives for one step only keeps it for one step only.
+                    return not any(
+                        isinstance(a, Instance) and a.facts.get("lives_a_step") for a in holders
+                    )
         return False
 
     def _is_modulo(self, node: ast.expr, frame: Frame) -> bool:
@@ -587,7 +631,7 @@ class Interpreter:
             self.escapes[-1].continues.append(frame.vars)
         return False
 
-    def on_assert(self, node: ast.Assert, frame: Frame) -> None:
+    def on_assert(self, node: ast.Assert, frame: Frame) -> bool:
         truth = self.condition(node.test, frame)
         if truth is not False:
             self.narrow(node.test, frame, True)
@@ -596,6 +640,8 @@ class Interpreter:
             self.machine.path = (*path, Guard(Site(frame.block, node.test)))
             self.value(node.msg, frame)
             self.machine.path = path
+        # `assert False` marks what is never reached.
+        return not (isinstance(node.test, ast.Constant) and not node.test.value)
 
     def on_import(self, node: ast.Import, frame: Frame) -> None:
         for alias in node.names:
@@ -897,7 +943,7 @@ class Interpreter:
                 return {"gpu": constant("cuda"), "cpu": constant("cpu")}.get(atom.place, TEXT)
             return NUMBER
         if isinstance(atom, Unknown):
-            return UNKNOWN
+            return (Ref("torch.dtype"),) if name == "dtype" else UNKNOWN
         if isinstance(atom, (Array, ListOf, DictOf, Items, Text, Const, Generator)):
             if isinstance(atom, Array) and name in ("shape", "size", "ndim", "dtype"):
                 return items_of(NUMBER) if name == "shape" else NUMBER
@@ -1079,6 +1125,7 @@ class Interpreter:
             f"instance {id(cls)}",
             lambda: Instance(cls, "", objects.is_module_class(bases)),
         )
+        one.facts["lives_a_step"] = machine.loop_depth() > 0 and not one.is_module
         if objects.is_module_class(bases):
             one.place = machine.default_place
         path = next((b for b in bases if objects.is_known_base(b)), "")
@@ -1843,6 +1890,55 @@ def _join_vars(first: dict[str, Value], second: dict[str, Value]) -> dict[str, V
         mine = joined.get(name)
         joined[name] = value if mine is None else join(mine, value)
     return joined
+
+
+def _missing_in(test: ast.expr) -> tuple[str, str] | None:
+    """What a condition finds missing, and what that would be kept in."""
+    if isinstance(test, ast.BoolOp):
+        return next((found for v in test.values if (found := _missing_in(v))), None)
+    negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+    inner = test.operand if isinstance(test, ast.UnaryOp) and negated else test
+    if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name):
+        if negated and inner.func.id == "hasattr" and len(inner.args) == 2:
+            name = inner.args[1].value if isinstance(inner.args[1], ast.Constant) else ""
+            return f"{ast.unparse(inner.args[0])}.{name}", ""
+        if negated and inner.func.id == "len" and inner.args:
+            return "", ast.unparse(inner.args[0])
+    if negated and isinstance(inner, (ast.Name, ast.Attribute)):
+        return ast.unparse(inner), ast.unparse(inner)
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return None
+    left, op, right = test.left, test.ops[0], test.comparators[0]
+    if isinstance(op, ast.NotIn):
+        return "", ast.unparse(right)
+    value = right.value if isinstance(right, ast.Constant) else ...
+    if isinstance(op, ast.Is) and value is None:
+        # `cache["mask"] is None` is kept in `cache`, `self.mask is None` in itself.
+        owner = ast.unparse(left.value) if isinstance(left, ast.Subscript) else ""
+        return ast.unparse(left), owner
+    if isinstance(op, ast.Eq) and value == 0 and isinstance(left, ast.Call):
+        if isinstance(left.func, ast.Name) and left.func.id == "len" and left.args:
+            return "", ast.unparse(left.args[0])
+    return None
+
+
+def _asks_for_nothing(test: ast.expr) -> bool:
+    """Whether a condition asks if a count or a sum is zero."""
+    if isinstance(test, ast.BoolOp):
+        return all(_asks_for_nothing(v) for v in test.values)
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return False
+    right = test.comparators[0]
+    return (
+        isinstance(test.ops[0], ast.Eq)
+        and isinstance(right, ast.Constant)
+        and right.value == 0
+        and isinstance(test.left, (ast.Call, ast.Attribute, ast.Name, ast.Subscript))
+    )
+
+
+def _turns_back(body: list[ast.stmt]) -> bool:
+    return isinstance(body[-1], (ast.Return, ast.Continue))
 
 
 def _leaves(body: list[ast.stmt]) -> bool:

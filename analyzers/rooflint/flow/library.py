@@ -59,7 +59,7 @@ BUILTINS = frozenset(
     """print float int bool complex str repr format len range enumerate zip map filter sorted min
     max sum any all list tuple dict set frozenset isinstance issubclass hasattr getattr setattr
     iter next abs round type id reversed callable property staticmethod classmethod super open
-    divmod pow hash vars object exit""".split()
+    divmod pow hash vars object exit slice""".split()
 )
 
 
@@ -154,7 +154,7 @@ def unknown_method(it: Interpreter, name: str, call: Call, node: ast.Attribute) 
             place = None
             for i, value in enumerate(call.arguments[:2] or [()]):
                 if place is None and not names_dtype(value):
-                    place, sure = device_asked(call, i)
+                    place, sure = device_asked(it, call, i)
         return (Opaque(sure, since=site_of(call)),) if place == "gpu" else UNKNOWN
     if name in ("cpu", "numpy", "item", "tolist"):
         return (Array(),) if name == "numpy" else NUMBER if name == "item" else UNKNOWN
@@ -187,6 +187,8 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
             return create_like(it, name, call)
         if name in ("tensor", "as_tensor", "asarray"):
             return tensor_from_data(it, name, call)
+    if root == "torch" and name.startswith("is_") and name != "is_nonzero":
+        return NUMBER
     if path == "torch.nn.functional.one_hot":
         return tensor_operation(it, name, call.arguments, call, None, is_method=False)
     if path in WRAPPERS:
@@ -226,6 +228,8 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
     if root in ("torch.nn", "torch.nn.modules") or root.startswith("torch.nn.modules."):
         if name == "Parameter":
             return make_parameter(it, call)
+        if name == "Buffer":
+            return call.argument(0, "data") or UNKNOWN
         if name[:1].isupper():
             return (make_module(it, path, call),)
     if path == "torch.nn.parameter.Parameter":

@@ -138,6 +138,9 @@ def tensor_from_data(it: Interpreter, name: str, call: Call) -> Value:
             non_blocking=False,
             source=call.nodes[0] if call.nodes else None,
         )
+    if all(isinstance(a, ListOf) and a.items == [] and not a.element for a in data):
+        # Nothing is copied for a tensor without elements.
+        return (Tensor(place, sure, kind=kind, ndim=1, since=site_of(call)),)
     inner = gpu_tensors_in(data)
     if inner:
         machine.wait(

@@ -346,7 +346,7 @@ def _module_method(
         place: Place | None = {"cuda": "gpu", "cpu": "cpu"}.get(name)  # pyright: ignore
         sure = True
         if name == "to" and not any(names_dtype(v) for v in call.arguments[:1]):
-            place, sure = device_asked(call, 0)
+            place, sure = device_asked(it, call, 0)
         return moved(it, (one,), place, sure, call, non_blocking=False, source=subject)
     if name in _CHAINED:
         return (one,)

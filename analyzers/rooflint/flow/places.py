@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from rooflint.flow.facts import Loop
 from rooflint.flow.machine import Call, elements_of_dict, elements_of_list
 from rooflint.flow.values import (
     NONE,
@@ -90,24 +91,46 @@ def names_dtype(value: Value) -> bool:
     return any(isinstance(a, Ref) and a.path.startswith("torch.") for a in value)
 
 
-def named_device(node: ast.expr | None) -> bool:
-    """Whether an expression calls itself a device: code that moves things there means the GPU."""
-    name = ""
+_SETTINGS = frozenset(
+    """self cls args cfg conf config opt opts hparams params flags accelerator fabric trainer model
+    net module policy agent ctx state""".split()
+)
+"""Names of what holds the device that a program runs on."""
+
+
+def _means_gpu(it: Interpreter, node: ast.expr | None) -> bool:
+    """Whether an expression of unknown value means the GPU.
+
+    What is called a device does, and within a module or a step so does the device of whatever
+    is worked on. The device of some other tensor is as likely the host.
+    """
     if isinstance(node, ast.Name):
-        name = node.id
-    elif isinstance(node, ast.Attribute):
-        name = node.attr
-    return "device" in name.lower() or name in ("dev", "gpu")
+        return "device" in node.id.lower() or node.id in ("dev", "gpu")
+    if not isinstance(node, ast.Attribute):
+        return False
+    if node.attr != "device":
+        return "device" in node.attr.lower() or node.attr in ("dev", "gpu")
+    if isinstance(node.value, ast.Name) and node.value.id.lower() in _SETTINGS:
+        return True
+    return any(isinstance(item, Loop) and item.is_framework for item in it.machine.path)
 
 
-def device_asked(call: Call, position: int) -> tuple[Place | None, bool]:
+def _names_dtype(node: ast.expr | None) -> bool:
+    name = node.id if isinstance(node, ast.Name) else ""
+    name = node.attr if isinstance(node, ast.Attribute) else name
+    return name.endswith("dtype") or name.startswith("dtype")
+
+
+def device_asked(it: Interpreter, call: Call, position: int) -> tuple[Place | None, bool]:
     """The device that a call names by keyword or at a position."""
     value, node = call.argument(-1, "device"), call.keyword_node("device")
     if value is None and 0 <= position < len(call.arguments):
         value = call.arguments[position]
         node = call.nodes[position] if position < len(call.nodes) else None
+    if _names_dtype(node):
+        return None, True
     place, sure = device_of(value)
-    return place, sure or (place == "gpu" and named_device(node))
+    return place, sure or (place == "gpu" and _means_gpu(it, node))
 
 
 def placed(value: Value, one: Instance) -> Value:
@@ -163,7 +186,11 @@ def moved(
     at = node if node is not None else call.node
     for atom in value:
         if isinstance(atom, Tensor):
-            if place == "gpu" and atom.place == "cpu" and not non_blocking:
+            if (
+                place == "gpu"
+                and atom.place == "cpu"
+                and not (non_blocking or _is_made_empty(source))
+            ):
                 how = detail or ("pinned" if atom.pinned else "loader" if atom.since else "")
                 copy_to_gpu(it, at, call.frame, (atom,), sure, source, how)
             if place == "cpu" and atom.place != "cpu":
@@ -195,6 +222,16 @@ def moved(
         else:
             result.append((atom,))
     return join_all(result) or UNKNOWN
+
+
+def _is_made_empty(source: ast.expr | None) -> bool:
+    """`torch.empty(0).to(device)`: there is nothing to copy."""
+    return (
+        isinstance(source, ast.Call)
+        and isinstance(source.func, ast.Attribute)
+        and source.func.attr in ("empty", "zeros", "ones")
+        and any(isinstance(a, ast.Constant) and a.value == 0 for a in source.args)
+    )
 
 
 def _is_empty_module(one: Instance) -> bool:
@@ -343,7 +380,7 @@ def place_asked(it: Interpreter, call: Call) -> tuple[Place, bool]:
     asked = call.argument(-1, "device")
     if asked is None or asked == NONE:
         return it.machine.default_place, True
-    place, sure = device_asked(call, -1)
+    place, sure = device_asked(it, call, -1)
     it.machine.uses_gpu = it.machine.uses_gpu or place == "gpu"
     return place or it.machine.default_place, sure
 

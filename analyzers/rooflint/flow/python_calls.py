@@ -494,6 +494,10 @@ def _len(it: Interpreter, call: Call) -> Value:
     return NUMBER
 
 
+def _slice(it: Interpreter, call: Call) -> Value:
+    return (TupleOf((), ("slice",)),)
+
+
 def _random_sample(it: Interpreter, call: Call) -> Value:
     value = call.argument(0, "population") or UNKNOWN
     return items_of(it.elements(value, call.node, call.frame))
@@ -535,6 +539,7 @@ HANDLERS: dict[str, _Handler] = {
     "builtins.bool": _bool,
     "builtins.round": _round,
     "builtins.abs": _abs,
+    "builtins.slice": _slice,
     "builtins.len": _len,
     "builtins.range": _range,
     "builtins.min": _least,

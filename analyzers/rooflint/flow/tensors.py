@@ -73,7 +73,7 @@ def tensor_method(
         return UNKNOWN
     if name == "pin_memory":
         return (replace(atom, pinned=True),)
-    if name in known.HOST_METHODS:
+    if name in known.HOST_METHODS or (name.startswith("is_") and name != "is_nonzero"):
         if name in ("size", "stride") and not call.arguments:
             return items_of(NUMBER)
         return NUMBER
@@ -168,11 +168,11 @@ def _transfer(
     if other is not None:
         place, sure = device_of(other)
     elif "device" in call.keywords:
-        place, sure = device_asked(call, -1)
+        place, sure = device_asked(it, call, -1)
     for i, value in enumerate(call.arguments[:2]):
         kind = kind or kind_of_dtype(value)
         if place is None and not names_dtype(value):
-            place, sure = device_asked(call, i)
+            place, sure = device_asked(it, call, i)
     result = moved(
         it,
         (atom,),
