@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from profiles.trace_maker import TraceMaker
 
 from rooflint.cli import main
 
@@ -159,3 +160,43 @@ def test_output_may_be_cut_by_its_reader(tmp_path: Path) -> None:
         text=True,
     )
     assert done.stderr == "" and done.stdout.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is always full")
+@pytest.mark.parametrize("output_format", ["text", "json"])
+@pytest.mark.parametrize("command", ["check", "report"])
+def test_a_full_disk_is_told_in_one_sentence(
+    tmp_path: Path, command: str, output_format: str
+) -> None:
+    target = tmp_path / "waits.py"
+    if command == "check":
+        target.write_text(WAITS)
+    else:
+        target = TraceMaker().mark(4, 0, 9).launch(1, 4, 9, 1).write(tmp_path)
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "rooflint", command, str(target),
+             "--output-format", output_format],
+            stdout=full, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert "No space left" in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_names_that_cannot_be_printed_are_escaped(tmp_path: Path, encoding: str) -> None:
+    """Half a surrogate pair, an accent and an emoji, in a kernel's name."""
+    name = "k\ud800\xe9\U0001f60b"
+    trace = TraceMaker().mark(4, 0, 9).launch(1, 4, 9, 1)
+    for event in trace.events:
+        if event["cat"] == "kernel":
+            event["name"] = name
+    path = trace.write(tmp_path)
+    for output_format in ("text", "json"):
+        done = subprocess.run(
+            [sys.executable, "-m", "rooflint", "report", str(path),
+             "--output-format", output_format],
+            capture_output=True, env={**os.environ, "PYTHONIOENCODING": encoding},
+        )  # fmt: skip
+        assert done.stderr == b"" and done.returncode == 0
+    assert json.loads(done.stdout)["kernels"][0]["name"] == name

@@ -6,6 +6,7 @@ import gzip
 import json
 import lzma
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,72 @@ def test_a_damaged_event_is_left_out_and_counted(tmp_path: Path) -> None:
     recording = read(save(tmp_path, '{"traceEvents": [' + ",\n".join(events) + "]}"))
     assert costs(recording) == EXPECTED
     assert "1 damaged events of the trace were left out." in recording.notes
+
+
+@pytest.mark.usefixtures("decoder")
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "damage",
+    ['{"ph": oops, "x": [[]]}', '{"ph": "X, "args": {"a": 1}}', '{"ph": "X", "x": [{"a": 1}'],
+    ids=["value", "quote", "bracket"],
+)
+def test_many_damaged_events_take_no_longer_than_whole_ones(tmp_path: Path, damage: str) -> None:
+    """Some 2 MB. What grows with the square of the text (an error's line, counted from its
+    beginning; a list that never ends, read from each of its items) takes minutes."""
+    events = [json.dumps(event) for event in two_kernels().events]
+    pad = json.dumps({"ph": "X", "cat": "none", "name": "x" * 40, "ts": 1, "dur": 1})
+    text = ",".join([*events, *[damage + "," + pad] * 20_000])
+    recording = read(save(tmp_path, '{"traceEvents": [' + text + "]}"))
+    assert costs(recording) == EXPECTED
+    assert any("damaged events" in note or "cut off" in note for note in recording.notes)
+
+
+@pytest.mark.timeout(20)
+def test_text_without_an_end_of_an_event_is_left_early(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """2 MB in pieces of 700 bytes; read again with each piece, they would be 3 GB."""
+    monkeypatch.setattr(chrome_json, "PIECE_BYTES", 700)
+    monkeypatch.setattr(chrome_json, "EVENT_BYTES", 7_000)
+    events = ",".join(json.dumps(event) for event in two_kernels().events)
+    recording = read(save(tmp_path, '{"traceEvents": [' + events + ',{"x": "' + "y" * 2_000_000))
+    assert recording.kernel_count == 2
+    assert any("cut off" in note for note in recording.notes)
+
+
+@pytest.mark.usefixtures("decoder")
+@pytest.mark.timeout(20)
+def test_a_packed_trace_that_is_damaged_is_refused(tmp_path: Path) -> None:
+    """What it unpacks to behind the damage is digits and names that nobody recorded."""
+    packed = bytearray((RECORDINGS / "line_trace.json.gz").read_bytes())
+    packed[3000:3000] = b"\xff\x00\x11"
+    with pytest.raises(ProfileError, match="damaged in its compression: copy it again"):
+        read(save(tmp_path, bytes(packed), "trace.json.gz"))
+
+
+@pytest.mark.usefixtures("decoder")
+def test_a_launch_shape_that_is_no_number_is_not_known(tmp_path: Path) -> None:
+    text = json.dumps({"traceEvents": two_kernels().events})
+    text = text.replace('"stream": 7', '"grid": [1e999, 1, 1], "block": [1, 2, 3]')
+    (kernel, _) = read(save(tmp_path, text)).kernels
+    assert (kernel.grid, kernel.block) == (None, (1, 2, 3))
+
+
+@pytest.mark.usefixtures("decoder")
+@pytest.mark.timeout(120)
+def test_flipped_bits_are_survived_in_a_second_or_two(tmp_path: Path) -> None:
+    import random
+
+    noise = random.Random(5)
+    events = ",\n".join(json.dumps(event) for event in two_kernels().events * 300)
+    whole = ('{"traceEvents": [' + events + "]}").encode()
+    for count in (1, 10, 100, 1000, 10_000):
+        for pack in (bytes, gzip.compress):
+            damaged = bytearray(whole)
+            for place in (noise.randrange(len(whole)) for _ in range(count)):
+                damaged[place] ^= 1 << noise.randrange(8)
+            with suppress(ProfileError):
+                read(save(tmp_path, pack(bytes(damaged))))
 
 
 @pytest.mark.usefixtures("decoder", "piece_bytes")

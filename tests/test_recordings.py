@@ -115,6 +115,10 @@ def test_a_report_that_cannot_be_read_leaves_the_timeline(tmp_path: Path) -> Non
         (None, "has no meta.json"),
         ('{"format": 1', "record again"),
         ('{"format": 99}', "update rooflint"),
+        ("{}", "names no format"),
+        ("[]", "names no format"),
+        ('{"format": "1"}', "names no format"),
+        ("[" * 100_000, "record again"),
         ('{"format": 1}', "has no trace.json.gz"),
     ],
 )
@@ -125,6 +129,13 @@ def test_half_a_folder_is_refused_with_a_sentence(
         (tmp_path / "meta.json").write_text(meta)
     with pytest.raises(ProfileError, match=sentence):
         read(tmp_path)
+
+
+def test_a_meta_that_is_not_ours_beside_a_trace_is_refused(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path, one_kernel())
+    (folder / "meta.json").write_text('{"name": "of another tool"}')
+    with pytest.raises(ProfileError, match="is no recording of rooflint"):
+        read(folder)
 
 
 def test_the_latest_recording_is_the_whole_one_made_last(tmp_path: Path) -> None:
@@ -161,3 +172,37 @@ def test_sources_are_the_text_that_ran(tmp_path: Path) -> None:
     recording = read(folder)
     assert recording.sources == {"train.py": text}
     assert recording.exit_code == 3
+
+
+def test_lines_are_named_by_the_innermost_function_around_them(tmp_path: Path) -> None:
+    text = """\
+class Net:
+    @staticmethod
+    def forward(x):
+        y = x @ x
+        def inner():
+            return y + 1
+        return inner()
+
+Net.forward(1)
+"""
+    trace = TraceMaker()
+    for number, line in enumerate((4, 6, 9)):
+        at = 10 * number
+        trace.mark(line, at, at + 9).launch(at + 1, at + 4, at + 9, number)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    folder = make_folder(tmp_path, trace, files={"train.py": {"sha256": digest}})
+    (folder / "sources").mkdir()
+    (folder / "sources" / f"{digest}.py").write_text(text)
+    assert {line.line: line.function for line in read(folder).lines} == {
+        4: "Net.forward",
+        6: "Net.forward.<locals>.inner",
+        9: None,
+    }
+
+
+def test_sources_that_are_no_python_name_nothing(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path, one_kernel(), files={"train.py": {"sha256": "ab"}})
+    (folder / "sources").mkdir()
+    (folder / "sources" / "ab.py").write_text("def (\0")
+    assert read(folder).lines[0].function is None

@@ -469,8 +469,10 @@ def test_a_cpu_run_that_spends_its_time_in_python_says_so():
 # --- the table of GPUs ---------------------------------------------------------------------------
 
 
-def peaks_of(name: str, sm_count: int | None = None) -> Peaks | None:
-    return find_peaks(Device("cuda", name, sm_count=sm_count))
+def peaks_of(
+    name: str, sm_count: int | None = None, memory_bytes: int | None = None
+) -> Peaks | None:
+    return find_peaks(Device("cuda", name, sm_count=sm_count, memory_bytes=memory_bytes))
 
 
 @pytest.mark.parametrize(
@@ -515,6 +517,27 @@ def test_a_known_name_with_other_multiprocessors_is_another_chip():
     # The RTX 3080 with 12 GB has 70 multiprocessors and a wider bus, under the same name.
     assert peaks_of("NVIDIA GeForce RTX 3080", 68) is not None
     assert peaks_of("NVIDIA GeForce RTX 3080", 70) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "sm_count", "memory_bytes", "gb_per_s"),
+    [
+        # Names, multiprocessors and memory as public traces of torch.profiler have them.
+        ("NVIDIA A100-PG509-200", 108, 42505273344, 1555),
+        ("NVIDIA A100-PG509-200", 108, 42297524224, 1555),
+        ("Tesla V100-DGXS-32GB", 80, 34084028416, 900),
+        ("NVIDIA H100", 132, 102085492736, None),
+        # Memory as 80 GB of HBM is seen on an A100 and an H100 alike.
+        ("NVIDIA H100", 132, 84990623744, 3350),
+        ("NVIDIA H100", 114, 84990623744, 2039),
+        ("NVIDIA H100", None, 84990623744, None),
+    ],
+)
+def test_a_name_that_says_little_is_known_by_what_the_run_saw_of_the_gpu(
+    name: str, sm_count: int | None, memory_bytes: int, gb_per_s: float | None
+):
+    peaks = peaks_of(name, sm_count, memory_bytes)
+    assert (peaks and peaks.dram_bytes_per_s) == (gb_per_s and gb_per_s * 1e9)
 
 
 def test_two_chips_of_one_name_are_told_apart_by_their_compute_units():

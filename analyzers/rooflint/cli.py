@@ -6,6 +6,7 @@ import argparse
 import os
 import signal
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, NoReturn
@@ -31,6 +32,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments, target = _split_target(arguments)
     options = _parser().parse_args(arguments)
     options.target = target
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # Names hold what the terminal may have no sign for.
+            stream.reconfigure(errors="backslashreplace")
     try:
         return options.command(options)
     except RooflintError as error:
@@ -38,8 +42,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
     except BrokenPipeError:
         # The reader of our output has gone (`rooflint report | head`): nothing is left to say.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_output()
         return CLEAN
+
+
+def _print(text: str) -> None:
+    """All that a command puts out, at once: a disk that is full is told like anything else."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _close_output()
+        raise RooflintError(
+            f"the output cannot be written ({error.strerror}): make room, or write elsewhere"
+        ) from error
+
+
+def _close_output() -> None:
+    """What is still buffered goes nowhere, and Python says nothing of it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -74,11 +96,11 @@ def _check(options: argparse.Namespace) -> int:
     if options.output_format == "json":
         from rooflint.outputs.findings_json import render as render_json
 
-        print(render_json(findings))
+        _print(render_json(findings))
     elif findings or not failed:
         from rooflint.outputs.findings_text import render as render_text
 
-        print(render_text(findings, texts))
+        _print(render_text(findings, texts))
     if failed:
         return FAILED
     loud = any(finding.severity in ("warning", "error") for finding in findings)
@@ -149,11 +171,11 @@ def _show(path: str | Path, output_format: str) -> int:
     if output_format == "json":
         from rooflint.outputs.json import render as render_json
 
-        print(render_json(report))
+        _print(render_json(report))
     else:
         from rooflint.outputs.text import render as render_text
 
-        print(render_text(report))
+        _print(render_text(report))
     return recording.exit_code or 0
 
 
@@ -161,7 +183,7 @@ def _doctor(options: argparse.Namespace) -> int:
     from rooflint.runs.doctor import diagnose, render_json, render_text
 
     checks = diagnose(options.python or sys.executable)
-    print(render_json(checks) if options.output_format == "json" else render_text(checks))
+    _print(render_json(checks) if options.output_format == "json" else render_text(checks))
     return CLEAN
 
 

@@ -10,7 +10,7 @@ from rooflint.model import Finding
 
 def render(findings: Iterable[Finding]) -> str:
     """A list with one object for each finding."""
-    return json.dumps([to_object(finding) for finding in findings], indent=2, ensure_ascii=False)
+    return json.dumps([to_object(finding) for finding in findings], indent=2)
 
 
 def to_object(finding: Finding) -> dict[str, object]:

@@ -6,21 +6,24 @@ Absent numbers are null. Keys may be added, none is renamed.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from math import isfinite
 from typing import cast
 
 from rooflint.model import Counters, KernelCost, LineCost, LineReport, Recording, Report, Verdict
 from rooflint.outputs.findings_json import to_object
+from rooflint.profiles.functions import functions_by_line
 from rooflint.verdicts import judge_kernel
 
 
 def render(report: Report) -> str:
     """One object; the same recording gives the same bytes."""
-    return json.dumps(_finite(_report(report)), indent=2, ensure_ascii=False, allow_nan=False)
+    return json.dumps(_finite(_report(report)), indent=2, allow_nan=False)
 
 
 def _report(report: Report) -> dict[str, object]:
     recording = report.recording
+    functions = {path: functions_by_line(text) for path, text in recording.sources.items()}
     return {
         "device": recording.device.name,
         "step_us": recording.step_us,
@@ -42,7 +45,7 @@ def _report(report: Report) -> dict[str, object]:
             for copy in recording.copies
         ],
         "unattributed_us": recording.unattributed_us,
-        "lines": [_line(line) for line in report.lines],
+        "lines": [_line(line, functions.get(line.path, {})) for line in report.lines],
         "kernels": [_kernel(kernel, recording) for kernel in recording.kernels],
         "window_us": recording.window_us,
         "plain_step_us": recording.plain_step_us,
@@ -56,13 +59,13 @@ def _report(report: Report) -> dict[str, object]:
     }
 
 
-def _line(line: LineReport) -> dict[str, object]:
+def _line(line: LineReport, functions: Mapping[int, str]) -> dict[str, object]:
     cost, verdict = line.cost or LineCost(line.path, line.line), line.verdict
     measured = line.cost is not None
     return {
         "path": line.path,
         "line": line.line,
-        "function": cost.function,
+        "function": cost.function or functions.get(line.line),
         "forward_us": cost.forward_us if measured else None,
         "backward_us": cost.backward_us if measured else None,
         "host_wait_us": cost.host_wait_us if measured else None,

@@ -8,6 +8,7 @@
 - `ncu_report`, `ncu_csv`: reports and tables of Nsight Compute
 - `steps`, `lines`, `waits`, `shapes`: where steps are, whose line an event is, what waiting costs,
   what an operator must compute and move
+- `functions`: whose line it is, by the source
 - `costs`: all of these, added up by line and kernel
 - `counters`, `counter_join`: what ncu's metrics mean, and whose kernel they are
 """

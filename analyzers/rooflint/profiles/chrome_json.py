@@ -25,6 +25,8 @@ except ImportError:
 
 PIECE_BYTES = 4 << 20
 HEADER_BYTES = 64 << 20
+EVENT_BYTES = 16 << 20
+"""What is longer without an end is no event."""
 
 Number = int | float | Decimal | str | None
 Label = int | float | str | None
@@ -105,9 +107,12 @@ class ChromeTrace:
             buffer = self._rest + data
             if data:
                 cut = _last_cut(buffer)
-                if cut is None:  # no event ends in here
+                if cut is None and len(buffer) < EVENT_BYTES:  # no event ends in here
                     self._rest = buffer
                     continue
+                if cut is None:  # nor is what follows an event
+                    self.cut, self._rest = True, b""
+                    break
                 piece, self._rest = buffer[:cut], buffer[cut:].lstrip(b" \t\r\n,")
                 events = self._decode.quickly(piece)
                 if events is None:
@@ -122,15 +127,22 @@ class ChromeTrace:
         self.header.update(self._read_tail())
 
     def _read(self) -> bytes:
-        """The next bytes; of a packed file that is cut off, all that can be unpacked."""
+        """The next bytes; of a packed file that is cut off, all that can be unpacked.
+
+        One that is damaged unpacks to what nobody recorded, and its end is where that shows.
+        """
         parts: list[bytes] = []
         missing = PIECE_BYTES
         try:
             while missing > 0 and (part := self._file.read1(missing)):
                 parts.append(part)
                 missing -= len(part)
-        except BROKEN:
+        except EOFError:
             self.cut = True
+        except BROKEN as error:
+            raise ProfileError(
+                f"{self.path} is damaged in its compression: copy it again."
+            ) from error
         return b"".join(parts)
 
     def _read_header(self) -> tuple[bytes, dict[str, Any]]:
@@ -188,6 +200,8 @@ class _Decoder:
         exact = found is not None and float(found[1]) >= 2**43
         self._json = json.JSONDecoder(strict=False, parse_float=Decimal if exact else float)
         self._quick = _msgspec_decoder(exact)
+        self._patience = 0
+        """Characters that may be read again in a text that is damaged."""
 
     def quickly(self, piece: bytes) -> list[Event] | None:
         """All events of a piece, or `None` if it does not decode as it stands."""
@@ -206,23 +220,47 @@ class _Decoder:
         """Events, how far they were read, how many were broken, and whether the array ended."""
         events: list[Event] = []
         position = broken = 0
+        self._patience = 8 * len(text)
         while True:
             position = _skip(text, position, " \t\r\n,")
             if position >= len(text):
                 return events, position, broken, False
             if text[position] == "]":
                 return events, position + 1, broken, True
-            try:
-                value, end = self._json.raw_decode(text, position)
-            except (ValueError, RecursionError):
+            found = self._one(text, position)
+            if found is None:
                 following = _BETWEEN.search(text, position)
                 if following is None:
                     return events, position, broken, False
                 broken += 1
-                end = following.end() - 1
+                position = following.end() - 1
             else:
+                value, position = found
                 events += _plain_events([value])
-            position = end
+
+    def _one(self, text: str, start: int) -> tuple[object, int] | None:
+        """The value that begins at `start`, and where it ends; `None`: it is broken.
+
+        Its text is cut out, first short, then longer if the cut was what broke it: an error is
+        told with its line, for which all of the text before it is searched. Where many values are
+        tried at length in vain, patience ends: damage costs time in proportion to the text.
+        """
+        length = 1 << 12
+        while True:
+            part = text[start : start + length]
+            try:
+                value, used = self._json.raw_decode(part)
+            except RecursionError:
+                return None
+            except ValueError as error:
+                if start + length >= len(text) or not _ended_early(error, len(part)):
+                    return None
+                length *= 8
+                self._patience -= length
+                if self._patience < 0:
+                    return None
+            else:
+                return value, start + used
 
 
 class _PlainArgs:
@@ -316,6 +354,16 @@ def _plain_events(values: list[object]) -> list[Event]:
             if event.get("ph") == "X" or event.get("cat") == "fwdbwd":
                 events.append(_PlainEvent(event))
     return events
+
+
+def _ended_early(error: ValueError, length: int) -> bool:
+    """Whether more of the text might have made a value of it."""
+    if not isinstance(error, json.JSONDecodeError):
+        return False
+    return error.msg.startswith("Unterminated") or error.pos > length - _LONGEST_WORD
+
+
+_LONGEST_WORD = 32  # A number or a literal that was cut is told at its beginning.
 
 
 def _label(value: object) -> Label:

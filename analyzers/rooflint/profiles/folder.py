@@ -14,6 +14,7 @@ from typing import Any, cast
 from rooflint.model import Device, Peaks, ProfileError, Recording
 from rooflint.profiles.costs import count_costs
 from rooflint.profiles.counter_join import join_counters
+from rooflint.profiles.functions import functions_by_line
 from rooflint.profiles.ncu_report import read_report
 from rooflint.profiles.torch_trace import load_timeline, recording_of
 
@@ -31,6 +32,10 @@ def read_folder(folder: Path) -> Recording:
     meta = _read_meta(folder)
     trace = _trace(folder)
     loops, function_names, hashes = _files(meta)
+    sources = _texts(folder, hashes)
+    for path, text in sources.items():
+        for line, name in functions_by_line(text).items():
+            function_names[path, line] = name
     window = _object(meta.get("window"))
     timeline = load_timeline(trace, own_paths=frozenset(hashes))
     costs = count_costs(timeline, loops, function_names, _whole(window.get("step_count")))
@@ -66,7 +71,7 @@ def read_folder(folder: Path) -> Recording:
             },
         },
         source_hashes=hashes,
-        sources=_texts(folder, hashes),
+        sources=sources,
         exit_code=code if isinstance(code := end.get("code"), int) else None,
         made_at=str(meta["made_at"]) if meta.get("made_at") else None,
         notes=(*notes, *recording.notes),
@@ -82,10 +87,15 @@ def _read_meta(folder: Path) -> dict[str, Any]:
             f"{folder} is no recording: it has no meta.json; "
             "pass a folder that `rooflint profile` has written to its end."
         ) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ProfileError(f"{path} cannot be read ({error}): record again.") from error
-    version = meta.get("format", FORMAT)
-    if not isinstance(version, int) or version > FORMAT:
+    version = meta.get("format")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ProfileError(
+            f"{folder} is no recording of rooflint: its meta.json names no format; "
+            "pass a folder that `rooflint profile` has written, or the trace alone."
+        )
+    if version > FORMAT:
         raise ProfileError(
             f"{folder} was written by a newer rooflint (format {version}): update rooflint."
         )
@@ -176,7 +186,7 @@ def _host_peaks(meta: Mapping[str, Any]) -> Peaks | None:
 def _made_at(folder: Path) -> str:
     try:
         meta = _object(json.loads((folder / "meta.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return ""
     return str(meta.get("made_at") or "")
 

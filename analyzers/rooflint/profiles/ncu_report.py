@@ -41,7 +41,8 @@ def _read(plain: Path, path: Path) -> list[Launch]:
     ncu = find_ncu()
     if ncu is None:
         raise ProfileError(
-            f"{path} needs Nsight Compute to be read: `pip install ncu-report`, or put ncu on PATH."
+            f"{path} needs Nsight Compute to be read: "
+            f"run `{sys.executable} -m pip install ncu-report`, or put ncu on PATH."
         )
     return _by_program(ncu, plain, path)
 

@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
+from math import isfinite
 from typing import Any, Literal
 
 from rooflint.profiles.chrome_json import Args, ChromeTrace, Event, Label, Number
@@ -391,6 +392,6 @@ def external_id(args: Args) -> int:
 
 
 def to_dim3(values: list[float] | None) -> tuple[int, int, int] | None:
-    if values is None or len(values) != 3:
+    if values is None or len(values) != 3 or not all(map(isfinite, values)):
         return None
     return int(values[0]), int(values[1]), int(values[2])

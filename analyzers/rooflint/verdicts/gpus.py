@@ -37,7 +37,7 @@ def find_peaks(device: Device) -> Peaks | None:
         return None
     if profile is not None:
         return _slice(gpu, profile, device)
-    if device.sm_count is not None and device.sm_count != gpu.sm_count:
+    if device.sm_count not in (None, gpu.sm_count) or not _has_memory(gpu, device):
         # Another chip, or a part of one, under the same name: its roof is not this row's.
         return None
     return _peaks(gpu, 1.0, 1.0)
@@ -51,6 +51,14 @@ def find_sm_count(device: Device) -> int | None:
     name, profile = _split_mig(device.name)
     gpu = _find(name, device)
     return gpu.sm_count if gpu and profile is None else None
+
+
+def _has_memory(gpu: Gpu, device: Device) -> bool:
+    """Whether a device's memory is the row's: other memory has another bandwidth.
+
+    What a maker calls a GB is 1e9 or 2**30 bytes, of which the driver keeps some for itself.
+    """
+    return device.memory_bytes is None or 0.9 < device.memory_bytes / 1e9 / gpu.memory_gb < 1.1
 
 
 def _find(name: str, device: Device) -> Gpu | None:
@@ -123,6 +131,7 @@ _V100 = "https://images.nvidia.com/content/technologies/volta/pdf/volta-v100-dat
 _V100S = (
     "https://images.nvidia.com/content/technologies/volta/pdf/volta-v100s-datasheet-us-1165301.pdf"
 )
+_DGX_STATION = "https://documents.pub/document/white-paper-nvidia-dgx-station-2019-04-23-43-nvidia-container-runtime-for-docker.html"
 _T4 = "https://www.nvidia.com/content/dam/en-zz/Solutions/Data-Center/tesla-t4/t4-tensor-core-datasheet-951643.pdf"
 _TURING = "https://images.nvidia.com/aem-dam/en-zz/Solutions/design-visualization/technologies/turing-architecture/NVIDIA-Turing-Architecture-Whitepaper.pdf"
 _A100 = "https://www.nvidia.com/content/dam/en-zz/Solutions/Data-Center/a100/pdf/nvidia-a100-datasheet-nvidia-us-2188504-web.pdf"
@@ -165,6 +174,9 @@ GPUS: tuple[Gpu, ...] = (
     Gpu(("V100-SXM2-32GB",), 80, 32, 900, _rates(7.8, 15.7, half=125, bf16=False), _V100),
     Gpu(("V100-PCIE-16GB",), 80, 16, 900, _rates(7, 14, half=112, bf16=False), _V100),
     Gpu(("V100-PCIE-32GB",), 80, 32, 900, _rates(7, 14, half=112, bf16=False), _V100),
+    # The DGX Station's: water-cooled, with NVLink, as fast as the SXM2.
+    Gpu(("V100-DGXS-16GB",), 80, 16, 900, _rates(7.8, 15.7, half=125, bf16=False), _DGX_STATION),
+    Gpu(("V100-DGXS-32GB",), 80, 32, 900, _rates(7.8, 15.7, half=125, bf16=False), _DGX_STATION),
     Gpu(("V100S-PCIE-32GB",), 80, 32, 1134, _rates(8.2, 16.4, half=130, bf16=False), _V100S),
     # Turing: FP64 at 1/32 of FP32.
     Gpu(("T4",), 40, 16, 320, _rates(0.253, 8.1, half=65, bf16=False, int8=130), _T4),
@@ -177,7 +189,9 @@ GPUS: tuple[Gpu, ...] = (
         _TURING,
     ),
     # Ampere, data centre.
-    Gpu(("A100-SXM4-40GB",), 108, 40, 1555, _GA100, _A100_40),
+    # PG509 is a board of NVIDIA's that large sites name by its number; whatever its form, an A100
+    # with 40 GB has these peaks.
+    Gpu(("A100-SXM4-40GB", "A100-PG509-200"), 108, 40, 1555, _GA100, _A100_40),
     Gpu(("A100-PCIE-40GB",), 108, 40, 1555, _GA100, _A100_40),
     Gpu(("A100-SXM4-80GB",), 108, 80, 2039, _GA100, _A100),
     Gpu(("A100 80GB PCIe",), 108, 80, 1935, _GA100, _A100),
@@ -228,9 +242,11 @@ GPUS: tuple[Gpu, ...] = (
         _ADA,
     ),
     # Hopper.
-    Gpu(("H100 80GB HBM3",), 132, 80, 3350, _GH100, _H100),
+    # Boards that are called "NVIDIA H100" alone are told apart by multiprocessors and memory; what
+    # those with 96 GB reach depends on which memory it is, and is not known.
+    Gpu(("H100 80GB HBM3", "H100"), 132, 80, 3350, _GH100, _H100),
     Gpu(
-        ("H100 PCIe",),
+        ("H100 PCIe", "H100"),
         114,
         80,
         2039,

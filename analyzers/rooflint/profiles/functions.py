@@ -1,0 +1,35 @@
+"""Whose line it is: the names of functions, from the source as it ran."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+
+
+def functions_by_line(text: str) -> dict[int, str]:
+    """The qualified name of the innermost function around each line; a text that is no Python
+    has none."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # The user's own warnings are not for this report.
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    names: dict[int, str] = {}
+    # Outer functions before inner ones, whose lines are named anew.
+    todo: list[tuple[ast.AST, str]] = [(tree, "")]
+    for node, prefix in todo:
+        for child in ast.iter_child_nodes(node):
+            inner = prefix
+            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                name = prefix + child.name
+                names |= dict.fromkeys(range(child.lineno, _end(child) + 1), name)
+                inner = f"{name}.<locals>."
+            elif isinstance(child, ast.ClassDef):
+                inner = f"{prefix}{child.name}."
+            todo.append((child, inner))
+    return names
+
+
+def _end(node: ast.stmt) -> int:
+    return node.end_lineno or node.lineno
