@@ -31,6 +31,35 @@ def test_a_wait_that_starves_the_gpu_costs_the_gap_behind_it(tmp_path: Path) -> 
     assert lines[1].gpu_idle_us == lines[3].gpu_idle_us == 0
 
 
+def test_a_wait_is_behind_later_gaps_too_as_far_as_the_host_would_have_been_ahead(
+    tmp_path: Path,
+) -> None:
+    """The kernel runs to 100 while the host waits from 10 to 101; a tiny kernel runs 108 to 110
+    right behind the wait, and the next one 160 to 180, launched at 155. Without the wait both
+    launches would have come 91 earlier, before the device ran dry: both gaps are the wait's."""
+    trace = TraceMaker().mark(1, 0, 9).launch(2, 4, 100, 1)
+    trace.mark(2, 10, 102).call("cudaStreamSynchronize", 10, 101)
+    trace.mark(3, 103, 109).launch(104, 108, 110, 2)
+    trace.mark(4, 150, 200).launch(155, 160, 180, 3)
+    lines = lines_of(trace, tmp_path)
+    assert lines[2].gpu_idle_us == pytest.approx((108 - 100) + (160 - 110))
+    assert lines[4].launch_idle_us == 0
+
+
+def test_the_next_wait_takes_up_what_the_host_would_have_been_ahead(tmp_path: Path) -> None:
+    """As above, but the host waits again for the tiny kernel, from 105 to 111: it would have
+    waited there for the longer kernel, so the gap behind is this wait's, up to its 6."""
+    trace = TraceMaker().mark(1, 0, 9).launch(2, 4, 100, 1)
+    trace.mark(2, 10, 102).call("cudaStreamSynchronize", 10, 101)
+    trace.mark(3, 103, 104.5).launch(103.5, 108, 110, 2)
+    trace.mark(4, 105, 112).call("cudaStreamSynchronize", 105, 111)
+    trace.mark(5, 150, 200).launch(155, 160, 180, 3)
+    lines = lines_of(trace, tmp_path)
+    assert lines[2].gpu_idle_us == pytest.approx(108 - 100)
+    assert lines[4].gpu_idle_us == pytest.approx(6)
+    assert lines[5].launch_idle_us == pytest.approx(160 - 110 - 6)
+
+
 def test_a_wait_that_leaves_the_gpu_busy_is_free(tmp_path: Path) -> None:
     """The host waits for an event at 50 while work until 200 is queued: no gap begins in it."""
     trace = TraceMaker().mark(1, 0, 9).launch(2, 4, 50, 1).launch(5, 50, 200, 2)

@@ -1,10 +1,11 @@
 """What waiting costs: where the host was blocked, and how long the devices then had nothing to do.
 
 A wait costs device time only if the device still had work when the host began to wait, ran dry
-while the host was blocked, and got its next work from a launch after the wait. Then the gap, but
-no more of it than the host was blocked, is the wait's: without it the host would have been ahead
-by that much. A wait that found the device idle already, or left it busy, is free. What remains
-of a gap whose next launch came late belongs to the line that launched.
+while the host was blocked, and got its next work from a launch after the wait. Then that gap is
+the wait's, and so are the gaps behind later launches that come late, up to the next wait, but
+together no more than the host was blocked: without the wait every launch since would have come
+that much earlier. A wait that found the device idle already, or left it busy, is free. What
+remains of a gap whose next launch came late belongs to the line that launched.
 """
 
 from __future__ import annotations
@@ -156,11 +157,16 @@ def find_idle(
                 found.append(own[position])
         return found
 
+    def latest_before(thread: int, call: int) -> int:
+        """The last wait of a thread that began before a call."""
+        return by_thread[thread][bisect_right(starts[thread], host.start_ns[call]) - 1]
+
     def submitted_ns(call: int) -> int:
         """When a call had given its work to the device; one that blocks does so before."""
         return host.start_ns[call] if call in wait_of_copy else host.end_ns[call]
 
     gaps: list[Idle] = []
+    behind, lead_ns = -1, 0  # the last wait that cost time, and how far ahead the host would be
     busy_until: int | None = None
     real_until: int | None = None  # the same, copies of waits left out
     for event in sorted(events, key=lambda event: (event.start_ns, event.end_ns, event.call)):
@@ -174,7 +180,12 @@ def find_idle(
                 after = launch_start is None or launch_start >= wait.end_ns
                 if after and real_until is not None and real_until > wait.start_ns:
                     cause = index if cause < 0 or wait.end_ns > waits[cause].end_ns else cause
-            wait_ns = min(gap, waits[cause].blocked_ns) if cause >= 0 else 0
+            if cause >= 0:
+                behind, lead_ns = cause, waits[cause].blocked_ns
+            elif late and lead_ns and latest_before(waits[behind].thread, event.call) == behind:
+                cause = behind
+            wait_ns = min(gap, lead_ns) if cause >= 0 else 0
+            lead_ns -= wait_ns
             launch = event.call if late else -1
             gaps.append(
                 Idle(
