@@ -301,3 +301,130 @@ def test_a_clock_started_before_the_gpu_is_done_times_that_too() -> None:
 )
 def test_no_program_is_too_strange_to_be_followed(strange: str) -> None:
     rooflint.check(rooflint.open_source("strange.py", HEAD + strange + "\n"))
+
+
+def test_a_loop_over_the_parameters_within_a_guard_is_hot_by_itself() -> None:
+    loop = "for p in model.parameters():\n        if p.isnan().any(): break"
+    (stop,) = in_a_step(f"if step % 50 == 0:\n    {loop}")
+    assert stop.heat == "every step"
+
+
+@pytest.mark.parametrize(
+    ("target", "moved"),
+    [
+        ("batch", "batch = batch.to(device)"),
+        ("a, b", "a = a.to(device)"),
+        ("batch", "a = batch['a'].cuda()"),
+        ("batch", "batch = {k: v.to(device) for k, v in batch.items()}"),
+        ("i, (a, b)", "a = a.float().to(device)"),
+    ],
+)
+def test_the_batches_of_an_unknown_loader_come_from_the_host(target: str, moved: str) -> None:
+    text = f"""
+from lab import make_loader
+for {target} in {"enumerate(make_loader())" if target.startswith("i,") else "make_loader()"}:
+    {moved}
+    model(x).mean().backward()
+"""
+    assert [(s.heat, s.wait.sure) for s in stops_of(text)] == [("every step", True)]
+    assert stops_of(text.replace("(device)", "(device, non_blocking=True)").replace(
+        "cuda()", "cuda(non_blocking=True)")) == []  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for batch in loader:",
+        "for i, batch in enumerate(loader):",
+        "for i, batch in enumerate(tqdm(loader)):",
+        "for batch in islice(loader, 9):",
+        "for batch, other in zip(loader, range(9)):",
+    ],
+)
+@pytest.mark.parametrize(("config", "waits"), [("", 1), ("non_blocking=True", 0)])
+def test_a_prepared_loader_copies_each_batch(loop: str, config: str, waits: int) -> None:
+    text = f"""
+from itertools import islice
+from accelerate import Accelerator, DataLoaderConfiguration
+from tqdm import tqdm
+accelerator = Accelerator(dataloader_config=DataLoaderConfiguration({config}))
+rows = TensorDataset(torch.randn(64, 8))
+net, loader = accelerator.prepare(nn.Linear(8, 2), DataLoader(rows))
+{loop}
+    accelerator.backward(net(x).mean())
+"""
+    assert [s.wait.detail for s in stops_of(text)] == ["prepared"] * waits
+
+
+@pytest.mark.parametrize("default", ["cpu", "cuda", "auto"])
+def test_the_command_line_does_not_fix_the_device(default: str) -> None:
+    setup = f"""
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--device", default="{default}")
+args = parser.parse_args()
+"""
+    stops = in_a_step("torch.ones(3, device=args.device).tolist()", setup)
+    assert [s.wait.sure for s in stops] == [True]
+
+
+def test_what_follows_the_inner_loops_of_an_iteration_is_hot() -> None:
+    text = """
+for iteration in range(1, 1000):
+    for step in range(64):
+        old = model(x).mean()
+    for epoch in range(4):
+        model(x).mean().backward()
+        optimizer.step()
+    print(old.item())
+"""
+    assert [s.heat for s in stops_of(text)] == ["every step"]
+
+
+@pytest.mark.parametrize(
+    ("base", "method", "statement"),
+    [
+        ("pl.LightningModule", "training_step(self, batch, i)", "self.net(batch[0]).cpu().numpy()"),
+        (
+            "pl.LightningModule",
+            "training_step(self, batch, i)",
+            "if torch.isnan(batch[0].sum()): 0",
+        ),
+        ("pl.LightningModule", "on_train_batch_end(self, out, batch, i)", "out['loss'].item()"),
+        ("Trainer", "compute_loss(self, model, inputs)", "model(**inputs).loss.item()"),
+        ("Trainer", "prediction_step(self, model, inputs)", "model(**inputs).logits.cpu()"),
+        (
+            "TrainerCallback",
+            "on_step_end(self, args, state, control, model=None, **kw)",
+            "[torch.isnan(p.grad).any().item() for p in model.parameters()]",
+        ),
+    ],
+)
+def test_a_framework_hands_over_what_is_on_the_gpu(base: str, method: str, statement: str) -> None:
+    text = f"""
+import pytorch_lightning as pl
+from transformers import Trainer, TrainerCallback
+class Own({base}):
+    def {method}:
+        {statement}
+"""
+    assert [(s.heat, s.wait.sure) for s in stops_of(text)] == [("every step", True)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "if 'labels' in batch: pass",
+        "if len(batch) > 2 and self.training: pass",
+        "if self.hparams.verbose: pass",
+        "if i % 10 == 0 and batch is not None: pass",
+    ],
+)
+def test_what_a_framework_knows_on_the_host_does_not_wait(statement: str) -> None:
+    text = f"""
+import pytorch_lightning as pl
+class Own(pl.LightningModule):
+    def training_step(self, batch, i):
+        {statement}
+"""
+    assert stops_of(text) == []

@@ -21,6 +21,8 @@ _EPOCH_NAME = re.compile(
     r"(?:^|_)(?:epochs?|ep|eps|rounds?|trials?|repeats?|reps?|runs?|episodes?|folds?|seeds?|"
     r"iteration_round|stage|phase|cycle|generation)(?:_|$)|epoch"
 )
+_UPDATE_NAME = re.compile(r"(?:^|_)(?:iteration|update|global_step)$")
+"""One turn of reinforcement learning: it plays in one loop and learns in another."""
 _STEP_NAME = re.compile(
     r"(?:^|_)(?:steps?|iters?|iterations?|updates?|it|i|t|k|n|idx|batch|b|batch_idx|frames?|tokens?|tick|"
     r"micro|minibatch|mb)(?:_|$)|step|batch"
@@ -56,6 +58,8 @@ class Loop:
             return False
         if self.transparent:
             return self.own >= MODEL_WORK
+        if self.nested >= TRAINING_WORK and _UPDATE_NAME.search(self.name):
+            return True
         if self.own < TENSOR_WORK:
             return False
         if _EPOCH_NAME.search(self.name) and self.nested >= max(self.own, TENSOR_WORK):
@@ -129,6 +133,7 @@ class Timing:
 def heat_of(path: Path) -> tuple[Heat, Loop | None, Site | None]:
     """How often a path is taken, the loop that decides it, and the guard if there is one."""
     guard: Site | None = None
+    inner: Loop | None = None
     found: tuple[Heat, Loop | None, Site | None] = ("once", None, None)
     for item in reversed(path):
         if isinstance(item, Guard):
@@ -137,5 +142,8 @@ def heat_of(path: Path) -> tuple[Heat, Loop | None, Site | None]:
             if guard is None:
                 return "every step", item, None
             if found[1] is None:
-                found = ("sometimes", item, guard)
+                # Within a guard of a hot loop, a loop over the parameters is hot by itself.
+                found = ("every step", inner, None) if inner else ("sometimes", item, guard)
+        elif isinstance(item, Loop) and guard is None and item.is_quiet:
+            inner = item if item.own >= TENSOR_WORK else inner
     return found

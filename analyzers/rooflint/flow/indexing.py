@@ -31,6 +31,7 @@ from rooflint.flow.values import (
     Tensor,
     Text,
     TupleOf,
+    Unknown,
     Value,
     gpu_atoms,
     join_all,
@@ -72,7 +73,7 @@ def item(it: Interpreter, base: Value, index: Value, node: ast.Subscript, frame:
             results.append(TEXT)
         elif isinstance(atom, Instance):
             results.append(_object_item(it, atom, index, node, frame))
-        elif isinstance(atom, (Ref, Class)):
+        elif isinstance(atom, (Ref, Class, Unknown)):
             results.append((atom,))
         else:
             results.append(UNKNOWN)

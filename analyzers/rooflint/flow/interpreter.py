@@ -41,7 +41,12 @@ from rooflint.flow.machine import (
     elements_of_list,
     fixed_items,
 )
-from rooflint.flow.torch_calls import HOST_ATTRIBUTES, STEP_METHODS, TENSOR_ATTRIBUTES
+from rooflint.flow.torch_calls import (
+    HOST_ATTRIBUTES,
+    STEP_HOOKS,
+    STEP_METHODS,
+    TENSOR_ATTRIBUTES,
+)
 from rooflint.flow.values import (
     NONE,
     NUMBER,
@@ -78,6 +83,7 @@ from rooflint.flow.values import (
     items_of,
     join,
     join_all,
+    looped,
     tuple_of,
 )
 from rooflint.source import Block, SourceFile
@@ -186,11 +192,17 @@ class Interpreter:
                 made = objects[id(owner)] = self.instantiate(owner, call)
             one = next((a for a in made if isinstance(a, Instance)), None)
             if one is not None and one.is_module and one.place == "cpu":
-                # Who uses it will have moved it, to where is not known.
+                # Who uses it will have moved it, to where is not known but to a framework.
                 site = Site(function.block, node)
-                places.move_module(self, one, "unknown", False, site)
+                place = "gpu" if _framework_of(owner) else "unknown"
+                places.move_module(self, one, place, place == "gpu", site)
             receiver, is_module = one, one is not None and one.is_module
-        steps = function.name in STEP_METHODS or (is_module and function.name == "forward")
+        framework = _framework_of(owner) if owner is not None else ""
+        steps = (
+            function.name in STEP_METHODS
+            or (bool(framework) and function.name in STEP_HOOKS)
+            or (is_module and function.name == "forward")
+        )
         machine = self.machine
         if steps:
             loop = machine.loop(
@@ -209,6 +221,10 @@ class Interpreter:
             name: function.defaults.get(name, value) if name == "device" else value
             for name, value in values.items()
         }
+        if steps and framework:
+            values.update(_given_by_framework(function.name, parameters))
+            if node.args.kwarg is not None:
+                values["model"] = (Opaque(),)
         self.call_function(function, receiver, Call(node, function.frame, [], values))
         if steps:
             machine.path = machine.path[:-1]
@@ -403,6 +419,11 @@ class Interpreter:
         path = machine.path
         machine.path = (*path, loop)
         element = self.elements(iterable, node.iter, frame)
+        if loaders.yields_prepared(iterable):
+            batch: Value = (Tensor("cpu"),)
+            places.copy_to_gpu(self, node.iter, frame, batch, True, None, "prepared")
+        if not (loop.is_quiet or _SETUP_NAMES & set(_names_of(node.target).split())):
+            element = looped(element)
         comes_out = self._turns(
             node, frame, lambda: self.assign(node.target, element, frame), None, node.orelse
         )
@@ -943,7 +964,7 @@ class Interpreter:
                 return {"gpu": constant("cuda"), "cpu": constant("cpu")}.get(atom.place, TEXT)
             return NUMBER
         if isinstance(atom, Unknown):
-            return (Ref("torch.dtype"),) if name == "dtype" else UNKNOWN
+            return (Ref("torch.dtype"),) if name == "dtype" else (atom,)
         if isinstance(atom, (Array, ListOf, DictOf, Items, Text, Const, Generator)):
             if isinstance(atom, Array) and name in ("shape", "size", "ndim", "dtype"):
                 return items_of(NUMBER) if name == "shape" else NUMBER
@@ -1050,7 +1071,7 @@ class Interpreter:
                     self._changed_in_place(node.value.id, result, call.frame)
                 continue
             if isinstance(atom, Unknown):
-                results.append(library.unknown_method(self, name, call, node))
+                results.append(library.unknown_method(self, atom, name, call, node))
                 continue
             for member in self._attribute_of(atom, name, node, call.frame):
                 if isinstance(member, Method):
@@ -1598,6 +1619,8 @@ class Interpreter:
             loop.transparent = True
             machine.path = (*machine.path, loop)
             element = self.elements(iterable, generator.iter, inside)
+            if not loop.is_quiet and machine.loop_depth() > 1:
+                element = looped(element)
             fixed = fixed_items(iterable) if i == 0 and len(node.generators) == 1 else None
             self.assign(generator.target, element, inside)
             for test in generator.ifs:
@@ -1727,7 +1750,7 @@ def _elements_of(atom: Atom) -> Value:
         return join_all([atom.keys, *keys]) or UNKNOWN
     if isinstance(atom, Tensor):
         return (replace(atom, ndim=atom.ndim - 1 if atom.ndim else None),)
-    if isinstance(atom, (Opaque, Array)):
+    if isinstance(atom, (Opaque, Array, Unknown)):
         return (atom,)
     if isinstance(atom, (Text, Const)):
         return TEXT
@@ -1916,9 +1939,10 @@ def _missing_in(test: ast.expr) -> tuple[str, str] | None:
         # `cache["mask"] is None` is kept in `cache`, `self.mask is None` in itself.
         owner = ast.unparse(left.value) if isinstance(left, ast.Subscript) else ""
         return ast.unparse(left), owner
-    if isinstance(op, ast.Eq) and value == 0 and isinstance(left, ast.Call):
-        if isinstance(left.func, ast.Name) and left.func.id == "len" and left.args:
-            return "", ast.unparse(left.args[0])
+    if not isinstance(op, ast.Eq) or value != 0 or not isinstance(left, ast.Call):
+        return None
+    if isinstance(left.func, ast.Name) and left.func.id == "len" and left.args:
+        return "", ast.unparse(left.args[0])
     return None
 
 
@@ -2010,6 +2034,25 @@ def _argument_of_nobody(parameter: ast.arg, is_module: bool, function: str) -> V
     if is_module and function == "forward" and not annotation:
         return (Tensor("unknown", False),)
     return UNKNOWN
+
+
+def _framework_of(cls: Class) -> str:
+    """The class of a framework that a class extends: it puts models and batches on the GPU."""
+    for base in cls.library_bases():
+        name = base.rpartition(".")[2]
+        if name in ("LightningModule", "TrainerCallback") or (
+            name.endswith("Trainer") and base.startswith(("transformers.", "trl."))
+        ):
+            return name
+    return ""
+
+
+def _given_by_framework(method: str, parameters: list[ast.arg]) -> dict[str, Value]:
+    on_gpu: Value = (Opaque(),)
+    given = {p.arg for p in parameters if p.arg in ("batch", "inputs", "outputs", "model")}
+    if method.endswith("_batch_end") and parameters:
+        given.add(parameters[0].arg)
+    return dict.fromkeys(given, on_gpu)
 
 
 def _as_expr(node: ast.expr | ast.stmt) -> Any:

@@ -13,10 +13,12 @@ from rooflint.flow.machine import Call
 from rooflint.flow.making import create, create_like, make_parameter, tensor_from_data, typed_tensor
 from rooflint.flow.objects import initialize, make_module, object_method, parameters_of
 from rooflint.flow.places import (
+    copy_to_gpu,
     device_asked,
     gpu_tensors_in,
     instance_at,
     is_false,
+    is_non_blocking,
     names_dtype,
     site_of,
     tensors_in,
@@ -28,6 +30,7 @@ from rooflint.flow.training import synchronize
 from rooflint.flow.values import (
     NONE,
     NUMBER,
+    TEXT,
     TRUE,
     UNKNOWN,
     Array,
@@ -45,10 +48,12 @@ from rooflint.flow.values import (
     Tensor,
     Text,
     TupleOf,
+    Unknown,
     Value,
     items_of,
     join,
     join_all,
+    tuple_of,
 )
 
 if TYPE_CHECKING:
@@ -124,6 +129,8 @@ def call_named(it: Interpreter, path: str, call: Call) -> Value:
         return call_unknown(it, call)
     if path in ("accelerate.Accelerator", "accelerate.accelerator.Accelerator"):
         return (instance_at("accelerate.Accelerator", it, call),)
+    if path.startswith("accelerate.") and name == "DataLoaderConfiguration":
+        return (instance_at(path, it, call),)
     if path.startswith(("argparse.ArgumentParser", "builtins.object")):
         return (instance_at(path, it, call),)
     if path in ("tyro.cli", "simple_parsing.parse", "draccus.parse") and call.arguments:
@@ -145,7 +152,9 @@ def call_named(it: Interpreter, path: str, call: Call) -> Value:
     return call_unknown(it, call)
 
 
-def unknown_method(it: Interpreter, name: str, call: Call, node: ast.Attribute) -> Value:
+def unknown_method(
+    it: Interpreter, atom: Unknown, name: str, call: Call, node: ast.Attribute
+) -> Value:
     """A method of something that nothing is known of."""
     if name in ("to", "cuda"):
         place: Place | None = "gpu"
@@ -155,7 +164,17 @@ def unknown_method(it: Interpreter, name: str, call: Call, node: ast.Attribute) 
             for i, value in enumerate(call.arguments[:2] or [()]):
                 if place is None and not names_dtype(value):
                     place, sure = device_asked(it, call, i)
-        return (Opaque(sure, since=site_of(call)),) if place == "gpu" else UNKNOWN
+        if place != "gpu":
+            return (atom,)
+        if atom.is_item and not is_non_blocking(call, 2 if name == "to" else 1):
+            batch: Value = (Tensor("cpu"),)
+            copy_to_gpu(it, call.node, call.frame, batch, sure, node.value, "batch")
+        return (Opaque(sure, since=site_of(call)),)
+    if atom.is_item and name in ("items", "values"):
+        held: Value = (atom,)
+        return items_of(tuple_of([TEXT, held]) if name == "items" else held)
+    if atom.is_item and (name in known.TENSOR_METHODS or name in known.VIEWS or name == "get"):
+        return (atom,)
     if name in ("cpu", "numpy", "item", "tolist"):
         return (Array(),) if name == "numpy" else NUMBER if name == "item" else UNKNOWN
     if name == "backward":

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rooflint.flow.machine import Call, elements_of_list
-from rooflint.flow.places import copy_to_gpu, is_false, placed, tensors_in
+from rooflint.flow.places import is_false, placed, tensors_in
 from rooflint.flow.values import (
     FALSE,
     NONE,
@@ -53,6 +53,27 @@ def yields_data(value: Value) -> bool:
     )
 
 
+def yields_prepared(value: Value) -> bool:
+    """Whether its batches are copied to the GPU by Accelerate as they come."""
+    return any(
+        (isinstance(a, Items) and a.is_prepared)
+        or (
+            isinstance(a, Instance)
+            and (a.facts.get("copies") or yields_prepared(a.facts.get("iterable", ())))
+        )
+        for a in value
+    )
+
+
+def through(element: Value, *sources: Value) -> Value:
+    """Something that passes on the batches of what it is given."""
+    return items_of(
+        element,
+        any(yields_data(s) for s in sources),
+        any(yields_prepared(s) for s in sources),
+    )
+
+
 def elements_of(it: Interpreter, one: Instance, node: ast.expr | ast.stmt, frame: Frame) -> Value:
     """What iterating over a library's object yields."""
     children: list[Value] = one.facts.get("children", [])
@@ -68,8 +89,6 @@ def elements_of(it: Interpreter, one: Instance, node: ast.expr | ast.stmt, frame
         batch = _batch(it, one, node, frame)
         if not one.facts.get("prepared"):
             return batch
-        held = tuple(t for t in tensors_in(batch) if isinstance(t, Tensor) and t.place == "cpu")
-        copy_to_gpu(it, node, frame, held[:1], True, None, "prepared")
         return _on_device(batch, Site(frame.block, node))
     if one.path.endswith("TensorDataset"):
         return tuple_of(one.facts.get("arguments", []))

@@ -79,7 +79,8 @@ def device_of(value: Value | None) -> tuple[Place | None, bool]:
         sure = not any(isinstance(a, (Tensor, Opaque)) and not a.sure for a in value)
         return "gpu", sure
     if "cpu" in places:
-        return "cpu", True
+        # Where something else can be asked for, the GPU can.
+        return ("gpu", False) if any(isinstance(a, Text) for a in value) else ("cpu", True)
     foreign = any(isinstance(a, Ref) and not a.path.startswith("torch.") for a in value)
     if "unknown" in places or foreign or any(isinstance(a, (Unknown, Text)) for a in value):
         return "gpu", False

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from rooflint.flow import torch_calls as known
 from rooflint.flow.containers import compare_in_order, dict_of, list_of
 from rooflint.flow.facts import TENSOR_WORK, TRAINING_WORK
-from rooflint.flow.loaders import yields_data
+from rooflint.flow.loaders import through, yields_prepared
 from rooflint.flow.machine import Call, fixed_items
 from rooflint.flow.making import from_numpy
 from rooflint.flow.places import (
     call_with,
+    copy_to_gpu,
     device_of,
     expression_of,
     gpu_tensors_in,
@@ -216,7 +217,7 @@ def _dict(it: Interpreter, call: Call) -> Value:
 def _enumerate(it: Interpreter, call: Call) -> Value:
     value = call.argument(0, "iterable") or UNKNOWN
     element = it.elements(value, call.node, call.frame)
-    return items_of(tuple_of([NUMBER, element]), yields_data(value))
+    return through(tuple_of([NUMBER, element]), value)
 
 
 def _zip(it: Interpreter, call: Call) -> Value:
@@ -231,7 +232,7 @@ def _zip(it: Interpreter, call: Call) -> Value:
             return tuple_of(columns)
         return items_of(items_of(it.elements(row, call.node, call.frame)))
     parts = [it.elements(v, call.node, call.frame) for v in call.arguments]
-    return items_of(tuple_of(parts), any(yields_data(v) for v in call.arguments))
+    return through(tuple_of(parts), *call.arguments)
 
 
 def _map(it: Interpreter, call: Call) -> Value:
@@ -303,12 +304,15 @@ def _setattr(it: Interpreter, call: Call) -> Value:
 
 def _iter(it: Interpreter, call: Call) -> Value:
     value = call.argument(0) or UNKNOWN
-    return items_of(it.elements(value, call.node, call.frame), yields_data(value))
+    return through(it.elements(value, call.node, call.frame), value)
 
 
 def _next(it: Interpreter, call: Call) -> Value:
     value = call.argument(0) or UNKNOWN
     element = it.elements(value, call.node, call.frame)
+    if yields_prepared(value):
+        batch: Value = (Tensor("cpu"),)
+        copy_to_gpu(it, call.node, call.frame, batch, True, None, "prepared")
     return join(element, call.argument(1) or ())
 
 
@@ -509,12 +513,12 @@ def _random_choice(it: Interpreter, call: Call) -> Value:
 
 def _chain(it: Interpreter, call: Call) -> Value:
     parts = [it.elements(v, call.node, call.frame) for v in call.arguments]
-    return items_of(join_all(parts) or UNKNOWN, any(yields_data(v) for v in call.arguments))
+    return through(join_all(parts) or UNKNOWN, *call.arguments)
 
 
 def _through(it: Interpreter, call: Call) -> Value:
     value = call.argument(0) or UNKNOWN
-    return items_of(it.elements(value, call.node, call.frame), yields_data(value))
+    return through(it.elements(value, call.node, call.frame), value)
 
 
 def _host_number(it: Interpreter, call: Call) -> Value:

@@ -196,6 +196,14 @@ CHANGES_NDIM = frozenset(
 
 STEP_METHODS = frozenset(
     """training_step validation_step test_step predict_step compute_loss run_step train_step
-    eval_step""".split()
+    eval_step prediction_step""".split()
 )
 """Methods that a framework calls once a step."""
+
+STEP_HOOKS = frozenset(
+    """on_train_batch_start on_train_batch_end on_validation_batch_end on_test_batch_end
+    on_before_backward on_after_backward on_before_optimizer_step on_before_zero_grad
+    on_step_begin on_step_end on_substep_end on_pre_optimizer_step on_optimizer_step
+    on_prediction_step configure_gradient_clipping optimizer_step""".split()
+)
+"""Methods of a framework's class that it calls once a step around the step itself."""

@@ -32,6 +32,7 @@ from rooflint.flow.values import (
     Num,
     Opaque,
     Tensor,
+    Text,
     Unknown,
     Value,
     items_of,
@@ -62,6 +63,7 @@ def accelerator_method(it: Interpreter, one: Instance, name: str, call: Call) ->
                     move_module(it, atom, "gpu", True, site_of(call))
                 elif isinstance(atom, Instance) and atom.path.endswith("DataLoader"):
                     atom.facts["prepared"] = True
+                    atom.facts["copies"] = not _copies_without_waiting(one)
                 atoms.append(Opaque(since=site_of(call)) if isinstance(atom, Unknown) else atom)
             prepared.append(tuple(atoms))
         if call.starred or not prepared:
@@ -82,6 +84,14 @@ def accelerator_method(it: Interpreter, one: Instance, name: str, call: Call) ->
     if name == "log":
         log_values(it, call, "the tracker reads the value on the host", sure=False)
     return UNKNOWN
+
+
+def _copies_without_waiting(accelerator: Instance) -> bool:
+    keywords: dict[str, Value] = accelerator.facts.get("keywords", {})
+    return any(
+        isinstance(a, Instance) and is_true(a.facts.get("keywords", {}).get("non_blocking"))
+        for a in keywords.get("dataloader_config", ())
+    )
 
 
 def optimizer_method(it: Interpreter, one: Instance, name: str, call: Call) -> Value:
@@ -204,6 +214,9 @@ def argparse_method(it: Interpreter, one: Instance, name: str, call: Call) -> Va
         if action.startswith("store_") or not default:
             default = NUMBER if action.startswith("store_") else UNKNOWN
         default = tuple(Num() if isinstance(a, Const) and a.type == "bool" else a for a in default)
+        if any(isinstance(a, Const) and a.type == "str" for a in default):
+            # The command line can say otherwise.
+            default = (*default, Text())
         if key is not None:
             machine.write_attribute(one, key, default)
         return UNKNOWN

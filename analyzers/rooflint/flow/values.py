@@ -36,6 +36,9 @@ class Site(NamedTuple):
 class Unknown:
     """Could be anything."""
 
+    is_item: bool = False
+    """It comes out of a loop over something unknown, as the batches of a loader do."""
+
 
 @dataclass(frozen=True, slots=True)
 class Const:
@@ -113,6 +116,8 @@ class Items:
     element: Value
     is_data: bool = False
     """Batches: one pass over it is a pass over a data set."""
+    is_prepared: bool = False
+    """Batches that Accelerate copies to the GPU as they come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,7 +409,11 @@ def _add(merged: list[Atom], atom: Atom) -> None:
             merged[i] = atom if atom.at > other.at else other
             return
         if isinstance(atom, Items) and isinstance(other, Items):
-            merged[i] = Items(join(other.element, atom.element), atom.is_data or other.is_data)
+            merged[i] = Items(
+                join(other.element, atom.element),
+                atom.is_data or other.is_data,
+                atom.is_prepared or other.is_prepared,
+            )
             return
         if (
             isinstance(atom, TupleOf)
@@ -444,9 +453,22 @@ def tuple_of(items: list[Value] | tuple[Value, ...], names: tuple[str, ...] = ()
     return value if depth(value) <= _DEEPEST_TUPLE else UNKNOWN
 
 
-def items_of(element: Value, is_data: bool = False) -> Value:
-    value: Value = (Items(element, is_data),)
+def items_of(element: Value, is_data: bool = False, is_prepared: bool = False) -> Value:
+    value: Value = (Items(element, is_data, is_prepared),)
     return value if depth(value) <= _DEEPEST_TUPLE else UNKNOWN
+
+
+def looped(element: Value) -> Value:
+    """What a loop over something binds: what is unknown of it may be a batch."""
+    result: list[Value] = []
+    for atom in element:
+        if isinstance(atom, Unknown):
+            result.append((Unknown(True),))
+        elif isinstance(atom, TupleOf):
+            result.append(tuple_of([looped(i) for i in atom.items], atom.names))
+        else:
+            result.append((atom,))
+    return join_all(result)
 
 
 def string_of(value: Value) -> str | None:
