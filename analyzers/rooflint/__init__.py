@@ -107,9 +107,9 @@ def summarize(report: Report) -> str:
     from rooflint.verdicts.step import show_step
 
     shown, step = show_step(report.recording), report.step
-    if step.limiter == "unknown" and shown:
-        return shown
-    limiter = "" if step.limiter == "unknown" or step.limiter in step.reason else step.limiter
+    if step.limiter == "unknown" or not shown:
+        return shown or step.reason
+    limiter = "" if step.limiter in step.reason else step.limiter
     return " · ".join(part for part in (shown, limiter, step.reason) if part)
 
 
