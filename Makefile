@@ -1,6 +1,6 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
 
-.PHONY: demo test lint typescript editor clean
+.PHONY: demo test tools lint typescript editor clean
 
 # Check the examples, then profile one on whatever hardware is here.
 demo:
@@ -15,8 +15,10 @@ demo:
 test: lint typescript editor
 	.venv/bin/pytest
 
-lint:
+tools:
 	@.ci/venv dev
+
+lint: tools
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/pyright
@@ -33,10 +35,10 @@ typescript: node_modules/.ready
 	npm run --silent typecheck
 	npm run --silent test:unit
 
-editor: node_modules/.ready
-	@.ci/venv dev
+editor: tools node_modules/.ready
 	tests/editor/setup.sh
 	npm run --silent package
 
 clean:
-	rm -rf .venv .cache node_modules dist bundled *.vsix
+	rm -rf .venv .cache .ruff_cache .pytest_cache .import_linter_cache node_modules dist bundled *.vsix
+	find analyzers server tests examples extension -name __pycache__ -prune -exec rm -rf {} +
