@@ -88,6 +88,11 @@ from rooflint.flow.values import (
 )
 from rooflint.source import Block, SourceFile
 
+_DATA_NAME = re.compile(
+    r"loader|dataset|batches|log_every|(?:^|[ _])(?:data|dl|iter|iterator|train|val|valid|test|eval|"
+    r"minibatches|prefetcher)(?:$|[ _])"
+)
+"""What something that yields batches is called."""
 _WORD = re.compile(r"[^\W\d]\w*")
 _SETUP_NAMES = frozenset(
     """parameters named_parameters state_dict modules named_modules buffers named_buffers
@@ -131,6 +136,7 @@ class Interpreter:
         self.escapes: list[_Escape] = []
         self._generators: dict[int, bool] = {}
         self._constants: dict[int, Value] = {}
+        self._data_loops: dict[int, bool] = {}
         self.memo: dict[tuple[Any, ...], _Known] = {}
 
     def run(self) -> None:
@@ -422,7 +428,8 @@ class Interpreter:
         if loaders.yields_prepared(iterable):
             batch: Value = (Tensor("cpu"),)
             places.copy_to_gpu(self, node.iter, frame, batch, True, None, "prepared")
-        if not (loop.is_quiet or _SETUP_NAMES & set(_names_of(node.target).split())):
+            element = loaders.on_device(element, Site(frame.block, node.iter))
+        elif self._loops_over_data(node):
             element = looped(element)
         comes_out = self._turns(
             node, frame, lambda: self.assign(node.target, element, frame), None, node.orelse
@@ -504,6 +511,17 @@ class Interpreter:
             joined = _join_vars(joined, other)
         frame.vars = joined
         return True
+
+    def _loops_over_data(self, node: ast.For | ast.AsyncFor) -> bool:
+        """Whether a loop trains, or its iterable is called what data is called."""
+        if any(function.name == "forward" for function in self.machine.running):
+            return False
+        known = self._data_loops.get(id(node))
+        if known is None:
+            known = self._data_loops[id(node)] = bool(
+                _DATA_NAME.search(_names_of(node.iter))
+            ) or any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in ast.walk(node))
+        return known
 
     def _describe(self, loop: Loop, iterable: Value, node: ast.expr) -> None:
         for atom in iterable:
@@ -1619,8 +1637,6 @@ class Interpreter:
             loop.transparent = True
             machine.path = (*machine.path, loop)
             element = self.elements(iterable, generator.iter, inside)
-            if not loop.is_quiet and machine.loop_depth() > 1:
-                element = looped(element)
             fixed = fixed_items(iterable) if i == 0 and len(node.generators) == 1 else None
             self.assign(generator.target, element, inside)
             for test in generator.ifs:

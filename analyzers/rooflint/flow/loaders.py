@@ -89,7 +89,7 @@ def elements_of(it: Interpreter, one: Instance, node: ast.expr | ast.stmt, frame
         batch = _batch(it, one, node, frame)
         if not one.facts.get("prepared"):
             return batch
-        return _on_device(batch, Site(frame.block, node))
+        return on_device(batch, Site(frame.block, node))
     if one.path.endswith("TensorDataset"):
         return tuple_of(one.facts.get("arguments", []))
     if one.path.startswith("torch.utils.data") and "dataset" in one.facts:
@@ -151,15 +151,17 @@ def _from_loader(value: Value, loader: Instance) -> Value:
     return join_all(result)
 
 
-def _on_device(value: Value, site: Site) -> Value:
+def on_device(value: Value, site: Site) -> Value:
     """A batch that was moved to the GPU whole."""
     result: list[Value] = []
     for atom in value:
         if isinstance(atom, Tensor):
             result.append((replace(atom, place="gpu", pinned=False, since=site),))
         elif isinstance(atom, TupleOf):
-            items = [_on_device(i, site) for i in atom.items]
+            items = [on_device(i, site) for i in atom.items]
             result.append(tuple_of(items, atom.names))
+        elif isinstance(atom, Unknown):
+            result.append((Opaque(since=site),))
         elif isinstance(atom, (DictOf, ListOf, Items)):
             inner = tensors_in((atom,))
             result.append((Opaque(since=site),) if inner else (atom,))

@@ -113,6 +113,8 @@ def _means_gpu(it: Interpreter, node: ast.expr | None) -> bool:
         return "device" in node.attr.lower() or node.attr in ("dev", "gpu")
     if isinstance(node.value, ast.Name) and node.value.id.lower() in _SETTINGS:
         return True
+    if any(function.name == "forward" for function in it.machine.running):
+        return True
     return any(isinstance(item, Loop) and item.is_framework for item in it.machine.path)
 
 
