@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ from pytest_lsp import (
     make_test_lsp_client,
 )
 
-from rooflint_server import server
+from rooflint_server import analysis, server, session, to_lsp
 from rooflint_server.document import Document
 from rooflint_server.session import Session
 
@@ -489,20 +490,122 @@ def test_messages_of_another_shape_are_refused_and_survived():
         assert editor.process.wait(10) == 0
 
 
-def test_a_fault_of_ours_is_told_once_and_answered_with_nothing(monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("broken", [(analysis, "_join"), (to_lsp, "to_diagnostics")])
+async def test_a_fault_of_ours_is_told_once_and_answered_with_nothing(
+    broken: tuple[Any, str], monkeypatch: pytest.MonkeyPatch
+):
     told: list[lsp.LogMessageParams] = []
 
-    def fail(session: Session, document: Document) -> None:
+    def fail(*args: object) -> None:
         raise ZeroDivisionError("the fault")
 
-    monkeypatch.setattr(Session, "lines", fail)
+    monkeypatch.setattr(*broken, fail)
     monkeypatch.setattr(server.server, "window_log_message", told.append)
     monkeypatch.setattr(logging.getLogger("rooflint"), "handlers", [server.TellEditor()])
     document = Document("file:///train.py", "/train.py")
-    assert server.diagnostics_of(document) == []
-    assert server.diagnostics_of(document) == []
+    assert await server.diagnostics_of(document) == []
+    document.rewrite("another text, the same fault")
+    assert await server.diagnostics_of(document) == []
     (message,) = told
     assert "ZeroDivisionError: the fault" in message.message
+
+
+def test_what_does_not_fit_where_the_conversation_stands_is_refused():
+    begin = {"processId": None, "capabilities": {}}
+    with RawEditor() as editor:
+        editor.send(method="textDocument/didSave", params={"textDocument": {"uri": "file:///a"}})
+        editor.send(id=1, method="textDocument/hover", params={})
+        assert editor.receive()["error"]["code"] == lsp.ErrorCodes.ServerNotInitialized
+        editor.send(id=2, method="initialize", params={"capabilities": 7})
+        assert editor.receive()["error"]["code"] == lsp.ErrorCodes.InvalidParams
+        editor.send(id=3, method="initialize", params=begin)
+        assert "capabilities" in editor.receive()["result"]
+        editor.send(id=4, method="initialize", params=begin)
+        assert editor.receive()["error"]["code"] == lsp.ErrorCodes.InvalidRequest
+        editor.send(id=5, method="shutdown")
+        assert editor.receive()["result"] is None
+        editor.send(id=6, method="shutdown")
+        assert editor.receive()["error"]["code"] == lsp.ErrorCodes.InvalidRequest
+        editor.send(method="exit")
+        assert editor.process.wait(10) == 0
+
+
+def test_while_a_long_file_is_looked_at_the_rest_is_answered():
+    """20,000 lines take seconds. What was asked meanwhile is answered before they are shown."""
+    text = TRAIN + "".join(f"a{line} = torch.ones({line})\n" for line in range(20_000))
+    with RawEditor() as editor:
+        editor.send(id=1, method="initialize", params={"processId": None, "capabilities": {}})
+        editor.receive()
+        for uri, content in (("file:///long.py", text), ("file:///short.py", TRAIN)):
+            item = {"uri": uri, "languageId": "python", "version": 1, "text": content}
+            editor.send(method="textDocument/didOpen", params={"textDocument": item})
+        for number, uri in ((2, "file:///long.py"), (3, "file:///short.py")):
+            at = {"line": ITEM_LINE, "character": 18}
+            editor.send(
+                id=number,
+                method="textDocument/hover",
+                params={"textDocument": {"uri": uri}, "position": at},
+            )
+        answers = [editor.receive() for _ in range(4)]
+        order = [each.get("id") or each["params"]["uri"] for each in answers]
+        assert order.index(2) < order.index("file:///long.py")
+        assert order.index(3) < order.index("file:///long.py")
+        editor.send(id=4, method="shutdown")
+        assert editor.receive()["id"] == 4
+        editor.send(method="exit")
+        assert editor.process.wait(20) == 0
+
+
+async def test_one_document_is_looked_at_at_a_time_and_its_newest_text_counts(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    begun: asyncio.Queue[str] = asyncio.Queue()
+    loop, go_on, running = asyncio.get_running_loop(), Semaphore(0), Semaphore(1)
+
+    def slowly(path: str, text: tuple[str, ...], *others: Any) -> analysis.Analysis:
+        assert running.acquire(blocking=False)
+        loop.call_soon_threadsafe(begun.put_nowait, text[0])
+        go_on.acquire()
+        running.release()
+        return analysis.analyse(path, text, *others)
+
+    monkeypatch.setattr(session, "analyse", slowly)
+    state, long, other = Session(), Document("a", "/a.py"), Document("b", "/b.py")
+    long.rewrite("# first\n" + TRAIN + "#\n" * 3000)
+    other.rewrite("# other\n" + TRAIN)
+    asked = asyncio.gather(state.know(long), state.know(other))
+    assert await begun.get() == "# first\n"
+    assert await state.know_soon(long) is None
+    long.rewrite("# newest\n" + TRAIN + "#\n" * 3000)
+    go_on.release()
+    later = {await begun.get()}
+    go_on.release()
+    later.add(await begun.get())
+    go_on.release()
+    assert later == {"# newest\n", "# other\n"}
+    known, _ = await asked
+    assert known.text[0] == "# newest\n" and len(known.findings) == 1
+    assert begun.empty()
+
+
+async def test_an_analysis_is_of_use_until_the_next_one_where_the_text_is_unchanged():
+    state, document = Session(), Document("a", "/a.py")
+    document.rewrite(TRAIN)
+    known = await state.know(document)
+    line = ITEM_LINE + 1
+    before = known.line(line, tuple(document.lines))
+    assert before and before.line == line
+    document.replace((1, 0), (1, 0), "# one\n# two\n")
+    assert not state.is_known(document)
+    now = tuple(document.lines)
+    after = known.line(line + 2, now)
+    assert after and after.line == line + 2
+    assert known.line(line, now) is None
+    (finding,), (moved,) = before.findings, after.findings
+    places = [why.span.line for why in finding.because]
+    assert [why.span.line for why in moved.because] == [place + 2 for place in places]
+    document.replace((line + 1, 0), (line + 1, 4), "")
+    assert known.line(line + 2, tuple(document.lines)) is None
 
 
 def test_the_server_ends_with_its_editor():

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from rooflint.model import Finding, LineReport
-    from rooflint.source import SourceFile
+    from rooflint_server.analysis import Analysis
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 """What the editor counts columns in."""
@@ -28,12 +27,10 @@ class Document:
     path: str
     version: int | None = None
     lines: list[str] = field(default_factory=lambda: [""])
-    source: SourceFile | None = None
-    """The last parse: the next one reuses its unchanged blocks."""
-    findings: tuple[Finding, ...] | None = None
-    """`None`: not looked for since the last edit."""
-    reports: dict[int, LineReport] | None = None
-    """Findings with their measured costs, by line from 1; `None`: not joined since then."""
+    edits: int = 0
+    """How often the text was changed."""
+    analysis: Analysis | None = None
+    """What was last found out about it, perhaps before the last edits."""
 
     @property
     def text(self) -> str:
@@ -42,7 +39,7 @@ class Document:
     def rewrite(self, text: str) -> None:
         """Take a whole new text."""
         self.lines = _split(text)
-        self.findings = self.reports = None
+        self.edits += 1
 
     def replace(self, start: Place, end: Place, text: str) -> None:
         """Put `text` between two places."""
@@ -55,7 +52,7 @@ class Document:
         if last < len(self.lines):
             changed.pop()  # Only the file's last line has no ending.
         self.lines[first:last] = changed
-        self.findings = self.reports = None
+        self.edits += 1
 
     def content(self, line: int) -> str:
         """A line from 0 without its ending; empty where there is none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import inspect
 import logging
 import signal
@@ -20,6 +21,7 @@ from pygls.lsp.server import LanguageServer
 import rooflint
 from rooflint.model import Finding, Report, RooflintError
 from rooflint_server import cards, to_lsp
+from rooflint_server.analysis import Analysis
 from rooflint_server.arguments import to_request
 from rooflint_server.document import Document
 from rooflint_server.progress import Listener, close_progress, open_progress
@@ -44,6 +46,9 @@ def serve(tcp: int | None = None) -> None:
     logging.getLogger("pygls").setLevel(logging.CRITICAL)  # Ours tells the editor what went wrong.
     logging.getLogger("rooflint").addHandler(TellEditor())
     signal.signal(signal.SIGTERM, _leave)
+    # Trees of source are objects by the hundred thousand. By Python's own thresholds all of them
+    # are looked through again and again while one is made, and no message is taken meanwhile.
+    gc.set_threshold(50_000, 20, 10)
     # An editor that has gone needs no answer.
     with contextlib.suppress(ConnectionError, KeyboardInterrupt):
         reader, writer = open_stdio() if tcp is None else open_loopback(tcp)
@@ -248,33 +253,38 @@ def _document(
 # --- diagnostics --------------------------------------------------------------------------
 
 
-def publish_next() -> bool:
-    """Publish the diagnostics of the document that was changed last; whether others wait.
+def publish_next() -> None:
+    """Begin to publish the diagnostics of the document that was changed last."""
+    if session.publishing is None and (document := session.next_outdated()):
+        session.publishing = asyncio.ensure_future(_publish_when_known(document))
 
-    Not if messages have come in meanwhile: they may hold newer edits.
-    """
-    document = session.next_outdated()
-    if document is None:
-        return False
-    diagnostics = diagnostics_of(document)
-    if protocol().waiting:
-        session.touch(document)
-    else:
-        _publish(document, diagnostics)
-    return bool(session.outdated)
+
+async def _publish_when_known(document: Document) -> None:
+    """Not if messages have come in meanwhile: they may hold newer edits."""
+    try:
+        diagnostics = await diagnostics_of(document)
+        if protocol().waiting:
+            session.touch(document)
+        elif session.documents.get(document.path) is document:
+            _publish(document, diagnostics)
+    finally:
+        session.publishing = None
+        protocol().wake()
 
 
 async def diagnostic(params: lsp.DocumentDiagnosticParams) -> lsp.DocumentDiagnosticReport:
     document = _document(params.text_document)
-    return lsp.RelatedFullDocumentDiagnosticReport(diagnostics_of(document) if document else [])
+    known = await diagnostics_of(document) if document else []
+    return lsp.RelatedFullDocumentDiagnosticReport(known)
 
 
-def diagnostics_of(document: Document) -> list[lsp.Diagnostic]:
+async def diagnostics_of(document: Document) -> list[lsp.Diagnostic]:
+    analysis = await session.know(document)
     with _fault_told("looking at a file"):
-        lines = session.lines(document).values()
-        report = session.report_of(document.path)
-        settled = session.config_of(document.path).severity
-        return to_lsp.to_diagnostics(document, lines, report, settled, session.editor)
+        lines = (analysis.reports or {}).values()
+        basis = analysis.basis
+        settled = basis.config.severity
+        return to_lsp.to_diagnostics(document, lines, basis.report, settled, session.editor)
     return []
 
 
@@ -300,10 +310,12 @@ async def hover(params: lsp.HoverParams) -> lsp.Hover | None:
     if document is None:
         return None
     line = to_lsp.to_place(document, params.position, session.editor.encoding)[0] + 1
-    known = session.line(document, line)
-    if known is None:
+    analysis = await session.know_soon(document)
+    # The text may have changed meanwhile, and the analysis be of one before that.
+    known = analysis.line(line, tuple(document.lines)) if analysis else None
+    if analysis is None or known is None:
         return None
-    report = session.report_of(document.path)
+    report = analysis.basis.report
     docs = rooflint.explain_rule(known.findings[0].rule) if known.findings else None
     card = cards.make_card(
         known,
@@ -320,24 +332,25 @@ async def code_action(params: lsp.CodeActionParams) -> list[lsp.CodeAction] | No
     document = _document(params.text_document)
     if document is None or not to_lsp.wants_quick_fixes(params.context):
         return None
+    analysis = await session.know(document)
     start = to_lsp.to_place(document, params.range.start, session.editor.encoding)
     end = to_lsp.to_place(document, params.range.end, session.editor.encoding)
     actions: list[lsp.CodeAction] = []
-    for finding in session.findings(document):
+    for finding in analysis.findings:
         span = finding.span
         if (span.line - 1, span.column) <= end and start <= (span.end_line - 1, span.end_column):
-            actions += _fixes(document, finding, params.context.diagnostics)
+            actions += _fixes(document, analysis, finding, params.context.diagnostics)
     return actions
 
 
 def _fixes(
-    document: Document, finding: Finding, shown: Sequence[lsp.Diagnostic]
+    document: Document, analysis: Analysis, finding: Finding, shown: Sequence[lsp.Diagnostic]
 ) -> Iterator[lsp.CodeAction]:
     """The finding's own fixes, the best first, and last the comment that silences it."""
     place = to_lsp.to_range(document, finding.span, session.editor.encoding)
     about = [each for each in shown if each.code == finding.rule and each.range == place]
     fixes = list(finding.fixes)
-    if document.source and (ignore := rooflint.ignore_here(document.source, finding)):
+    if analysis.source and (ignore := rooflint.ignore_here(analysis.source, finding)):
         fixes.append(ignore)
     for fix in fixes:
         best = bool(finding.fixes) and fix is finding.fixes[0]

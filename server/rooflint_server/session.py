@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import os
-from dataclasses import dataclass, field, replace
+import threading
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
 import rooflint
 from rooflint.config import Config
-from rooflint.model import Finding, LineReport, Report, RooflintError
+from rooflint.model import Report, RooflintError
+from rooflint_server.analysis import Analysis, Basis, analyse
 from rooflint_server.document import Document, Encoding
+
+LONG_LINES = 2000
+"""Files up to here are looked at in well under a second."""
+PATIENCE_S, LONG_PATIENCE_S = 2.0, 0.05
 
 log = logging.getLogger("rooflint.server")
 
@@ -46,6 +54,14 @@ class Run:
     """Under which the editor shows its progress."""
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """An analysis that is going on."""
+
+    document: Document
+    done: asyncio.Future[None]
+
+
 @dataclass(slots=True)
 class Session:
     """What the server knows between two messages."""
@@ -58,6 +74,9 @@ class Session:
     reports: dict[str, Report] = field(default_factory=dict[str, Report])
     """What was measured, by project root; replaced whole."""
     run: Run | None = None
+    publishing: asyncio.Future[None] | None = None
+    """The publication that waits for its document to be looked at."""
+    _look: Look | None = None
     searched: set[str] = field(default_factory=set[str])
     """Roots whose last recording was looked for."""
     outdated: list[Document] = field(default_factory=list[Document])
@@ -87,7 +106,6 @@ class Session:
             folder = self._folder_of(document.path)
             if self.config_of(document.path) != before.get(folder):
                 changed = True
-                document.findings = document.reports = None
                 self.touch(document)
         return changed
 
@@ -98,7 +116,6 @@ class Session:
         else:
             self.reports[root] = report
         for document in self.documents.values():
-            document.reports = None
             self.touch(document)
 
     def root_of(self, path: str) -> str:
@@ -111,34 +128,58 @@ class Session:
         around = [root for root in self.reports if _inside(path, root)]
         return self.reports[max(around, key=len)] if around else None
 
-    def findings(self, document: Document) -> tuple[Finding, ...]:
-        """What the rules say about the document as it stands."""
-        if document.findings is None:
-            document.source = rooflint.open_source(document.path, document.text, document.source)
-            document.findings = rooflint.check(document.source, self.config_of(document.path))
-        return document.findings
+    def is_known(self, document: Document) -> bool:
+        """Whether the last analysis is of the document as it stands."""
+        known = document.analysis
+        return known is not None and known.basis.is_still(self._basis(document))
 
-    def lines(self, document: Document) -> dict[int, LineReport]:
-        """All that is known of the document's lines as they stand, by line from 1."""
-        if document.reports is None:
-            report = self.report_of(document.path)
-            measured = (
-                rooflint.follow_edits(report, {document.path: document.text}) if report else {}
-            )
-            document.reports = _join(
-                document.path, measured.get(document.path, {}), self.findings(document)
-            )
-        return document.reports
+    async def know(self, document: Document) -> Analysis:
+        """All that is known of the document as it stands, when that has been found out.
 
-    def line(self, document: Document, line: int) -> LineReport | None:
-        """What is known of a line from 1: its own, or that of a statement that goes on in it."""
-        lines = self.lines(document)
-        if line in lines:
-            return lines[line]
-        for finding in self.findings(document):
-            if finding.span.line < line <= finding.span.end_line:
-                return lines[finding.span.line]
-        return None
+        One document is looked at at a time, in a thread of its own: messages are handled meanwhile.
+        """
+        while document.analysis is None or not self.is_known(document):
+            if self._look is None:
+                self._look = Look(document, asyncio.get_running_loop().create_future())
+                self._begin(self._look)
+            await asyncio.shield(self._look.done)
+        return document.analysis
+
+    async def know_soon(self, document: Document) -> Analysis | None:
+        """What is known of the document by now; short ones are waited for, long ones hardly."""
+        looked_at = self._look.document if self._look else document
+        long = max(len(document.lines), len(looked_at.lines)) > LONG_LINES
+        wait = asyncio.ensure_future(self.know(document))
+        await asyncio.wait([wait], timeout=LONG_PATIENCE_S if long else PATIENCE_S)
+        wait.cancel()
+        return document.analysis
+
+    def _begin(self, look: Look) -> None:
+        document, basis = look.document, self._basis(look.document)
+        text, before = tuple(document.lines), document.analysis
+        loop = asyncio.get_running_loop()
+
+        def end(analysis: Analysis, error: Exception | None) -> None:
+            document.analysis, self._look = analysis, None
+            look.done.set_result(None)
+            if error:
+                log.error("looking at %s failed", document.path, exc_info=error)
+
+        def run() -> None:
+            error = None
+            try:
+                analysis = analyse(document.path, text, basis, before)
+            except Exception as fault:  # Told, and not tried again before the next edit.
+                analysis, error = Analysis(basis, text), fault
+            with contextlib.suppress(RuntimeError):  # The loop may have ended before us.
+                loop.call_soon_threadsafe(end, analysis, error)
+
+        # No thread of a pool: those are waited for when the server is to leave.
+        threading.Thread(target=run, name="rooflint-look", daemon=True).start()
+
+    def _basis(self, document: Document) -> Basis:
+        path = document.path
+        return Basis(document.edits, self.config_of(path), self.report_of(path))
 
     def config_of(self, path: str) -> Config:
         """The settings of the project around a file; those that make no sense are left aside."""
@@ -156,18 +197,6 @@ class Session:
         if Path(path).is_absolute():
             return str(Path(path).parent)
         return self.folders[0] if self.folders else str(Path.cwd())
-
-
-def _join(
-    path: str, measured: dict[int, LineReport], findings: tuple[Finding, ...]
-) -> dict[int, LineReport]:
-    """Findings beside the costs of their lines."""
-    lines = {line: replace(report, findings=()) for line, report in measured.items()}
-    for finding in findings:
-        line = finding.span.line
-        report = lines.get(line) or LineReport(path, line)
-        lines[line] = replace(report, findings=(*report.findings, finding))
-    return lines
 
 
 def _inside(path: str, folder: str) -> bool:

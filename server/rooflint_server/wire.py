@@ -14,7 +14,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, cast
 
-from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from lsprotocol.types import EXIT, INITIALIZE
+from pygls.exceptions import (
+    JsonRpcException,
+    JsonRpcInvalidParams,
+    JsonRpcInvalidRequest,
+    JsonRpcServerNotInitialized,
+)
 from pygls.protocol import LanguageServerProtocol
 from pygls.protocol.json_rpc import RPCMessage
 
@@ -23,11 +29,10 @@ from rooflint.model import RooflintError
 log = logging.getLogger("rooflint.server")
 
 
-async def converse(protocol: Protocol, reader: BinaryIO, work: Callable[[], bool]) -> None:
-    """Handle messages until the editor goes; when none wait, `work` does one piece of the rest.
+async def converse(protocol: Protocol, reader: BinaryIO, work: Callable[[], None]) -> None:
+    """Handle messages until the editor goes; when none wait, `work` begins what is left to do.
 
-    `work` says whether more is left. A thread reads ahead, so a burst of edits is applied
-    whole, and only its outcome is analysed.
+    A thread reads ahead, so a burst of edits is applied whole, and only its outcome is analysed.
     """
     inbox: deque[bytes | None] = deque()
     arrived = asyncio.Event()
@@ -53,15 +58,14 @@ async def converse(protocol: Protocol, reader: BinaryIO, work: Callable[[], bool
     while True:
         await arrived.wait()
         arrived.clear()
-        more = True
-        while more:
-            while inbox:
-                body = inbox.popleft()
-                if body is None:
-                    return
-                protocol.receive(body)
-            await asyncio.sleep(0)  # Requests that were begun above are answered in here.
-            more = bool(inbox) or work()
+        while inbox:
+            body = inbox.popleft()
+            if body is None:
+                return
+            protocol.receive(body)
+        await asyncio.sleep(0)  # Requests that were begun above are answered in here.
+        if not inbox:
+            work()
 
 
 class Protocol(LanguageServerProtocol):
@@ -71,6 +75,8 @@ class Protocol(LanguageServerProtocol):
     """Has `work` called soon."""
     waiting: Sequence[bytes | None] = ()
     """Messages that have arrived and were not taken yet."""
+    _begun = False
+    """The editor has said what it can do; before that it may ask for nothing."""
 
     def take_over(self, method: str, handler: Callable[[Any], Any]) -> None:
         """Have a handler of ours in place of pygls's own."""
@@ -83,15 +89,37 @@ class Protocol(LanguageServerProtocol):
             message: Any = json.loads(body)
             if isinstance(message, dict):
                 fields = cast("dict[str, Any]", message)
-                self.handle_message(cast("RPCMessage", self.structure_message(fields)))
+                if refusal := self._refusal(fields.get("method")):
+                    self._refuse(fields, refusal)
+                    return
+                structured = cast("RPCMessage", self.structure_message(fields))
+                self._begun = self._begun or fields.get("method") == INITIALIZE
+                self.handle_message(structured)
         except JsonRpcException:
-            if "id" in fields and "method" in fields:
-                refusal = JsonRpcInvalidParams(f"{fields['method']}: parameters of another shape")
-                self._send_response(fields["id"], error=refusal.to_response_error())
+            self._refuse(
+                fields, JsonRpcInvalidParams(f"{fields.get('method')}: parameters of another shape")
+            )
         except ConnectionError:
             raise
         except Exception:
             log.exception("a message could not be handled")
+
+    def _refusal(self, method: object) -> JsonRpcException | None:
+        """Why a message does not fit where the conversation stands."""
+        if method is None or method == EXIT:
+            return None
+        if self._shutdown:
+            return JsonRpcInvalidRequest("the server was shut down: only exit may follow")
+        if not self._begun and method != INITIALIZE:
+            return JsonRpcServerNotInitialized("the server waits for initialize")
+        if self._begun and method == INITIALIZE:
+            return JsonRpcInvalidRequest("the server is initialized already")
+        return None
+
+    def _refuse(self, fields: dict[str, Any], refusal: JsonRpcException) -> None:
+        """Answer a request; notifications have no answer."""
+        if "id" in fields and "method" in fields:
+            self._send_response(fields["id"], error=refusal.to_response_error())
 
 
 def _bodies(reader: BinaryIO) -> Iterator[bytes]:
