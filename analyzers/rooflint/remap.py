@@ -59,7 +59,7 @@ def find_recorded_path(
 
 def _common_end(path: str, other: str) -> int:
     """How many parts at the end of two paths are the same, of this system or Windows."""
-    parts, others = (_parts(path), _parts(other))
+    parts, others = _parts(path), _parts(other)
     count = 0
     for mine, theirs in zip(reversed(parts), reversed(others), strict=False):
         if mine != theirs:
@@ -174,12 +174,12 @@ MOST_PAIRS = 2_500
 
 
 def _pair_changed(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Each changed line with what it became, in order."""
+    """Each changed line with what it became, in order; both texts without their indentation."""
     if len(old) * len(new) > MOST_PAIRS:
         return
     first = 0
     for i, line in enumerate(old):
-        ratios = [(_likeness(line.strip(), new[j].strip()), -j) for j in range(first, len(new))]
+        ratios = [(_likeness(line, new[j]), -j) for j in range(first, len(new))]
         ratio, place = max(ratios, default=(0.0, 0))
         if ratio >= SIMILAR_RATIO:
             yield i, -place
@@ -196,10 +196,10 @@ def _pair_moved(
     """Lines that vanished here and appeared there, if their text can be no other line's."""
     appeared: dict[str, list[int]] = {}
     for j in added:
-        appeared.setdefault(new[j].strip(), []).append(j)
+        appeared.setdefault(new[j], []).append(j)
     vanished: dict[str, list[int]] = {}
     for i in lost:
-        vanished.setdefault(old[i].strip(), []).append(i)
+        vanished.setdefault(old[i], []).append(i)
     for text, places in vanished.items():
         others = appeared.get(text, [])
         if text and len(places) == 1 and len(others) == 1:

@@ -16,18 +16,19 @@ from rooflint.model import (
     Severity,
     Verdict,
 )
-from rooflint.units import show_number, show_share, show_us
+from rooflint.units import DASH, show_number, show_share, show_us
 from rooflint.verdicts import judge_line, judge_step
 from rooflint.verdicts.gains import find_gains
 from rooflint.verdicts.on_cpu import is_python, operators_us
 from rooflint.verdicts.roofline import peaks_of
 from rooflint.verdicts.step import launch_idle_ratio, window_us
+from rooflint.verdicts.sync_bound import IDLE_RATIO
 from rooflint.verdicts.wording import a_step
 
 WARNING_RATIO = 0.05
 """From this share of the window on, GPU idle time behind a wait is a warning."""
 
-INFORMATION_RATIO = 0.01
+INFORMATION_RATIO = IDLE_RATIO
 """From this share on it is an information; below, the wait is free: a hint."""
 
 
@@ -147,7 +148,7 @@ def _device_sentence(cost: LineCost, recording: Recording) -> str:
 
 
 def _share(us: float, whole_us: float) -> str:
-    return show_share(us / whole_us) if whole_us > 0 else "–"
+    return show_share(us / whole_us) if whole_us > 0 else DASH
 
 
 def _line_report(

@@ -5,8 +5,10 @@
 - `recorder`: holds the parts together for one run
 - `window`: which part of the run is recorded
 - `steps`: finds the loop whose iterations are the steps
+- `imports`: says when the script has imported torch
 - `marks`: a range per executed line of the user's own files
 - `sources`: which files are the user's own, their loops and functions
+- `deadline`: ends a recording that takes too long
 - `torch_profiler`: torch's profiler, started and stopped without being seen
 - `plain_trace`: the lines of a script that never imports torch
 - `counters`: the ranges that ncu is told to look at

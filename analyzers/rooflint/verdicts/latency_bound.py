@@ -6,10 +6,10 @@ from math import prod
 
 from rooflint.model import KernelCost, Recording, Verdict
 from rooflint.units import show_share
-from rooflint.verdicts.compute_bound import TF32_ADVICE, tensor_core_gain_us
+from rooflint.verdicts.compute_bound import TF32_ADVICE, show_slow_product, tensor_core_gain_us
 from rooflint.verdicts.gpus import find_sm_count
-from rooflint.verdicts.rates import BUSY_RATIO, Rates, show_compute
-from rooflint.verdicts.roofline import Work, is_fp32_product, kernel_work, peak_of, show_pipe
+from rooflint.verdicts.rates import BUSY_RATIO, Rates
+from rooflint.verdicts.roofline import kernel_work
 from rooflint.verdicts.symptoms import (
     COALESCE_ADVICE,
     LOW_OCCUPANCY_RATIO,
@@ -64,9 +64,9 @@ def _show_small_grid(kernel: KernelCost, recording: Recording) -> str | None:
 
 def _verdict(kernel: KernelCost, recording: Recording, parts: list[str], advice: str) -> Verdict:
     work = kernel_work(kernel, recording)
-    fp32 = _show_fp32(kernel, work)
-    if fp32:
-        parts = [fp32, *parts]
+    product = show_slow_product(kernel, work)
+    if product:
+        parts = [product, *parts]
         advice = f"{advice}; {TF32_ADVICE}"
     return Verdict(
         "latency-bound",
@@ -76,14 +76,6 @@ def _verdict(kernel: KernelCost, recording: Recording, parts: list[str], advice:
         roof_ratio=work.roof_ratio if work else None,
         saves_us=tensor_core_gain_us(kernel, work),
     )
-
-
-def _show_fp32(kernel: KernelCost, work: Work | None) -> str | None:
-    if work is None or work.main_pipe is None or not is_fp32_product(kernel, work):
-        return None
-    if peak_of("tensor tf32", work.peaks) is None:
-        return None
-    return f"{show_pipe(work.main_pipe)} product at {show_compute(work)}"
 
 
 def _show_rates(rates: Rates) -> str:

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from rooflint.model import KernelCost, Recording, Verdict
 from rooflint.units import show_share
-from rooflint.verdicts.compute_bound import TF32_ADVICE, tensor_core_gain_us
-from rooflint.verdicts.rates import BUSY_RATIO, DONE_RATIO, Rates, show_bandwidth, show_compute
-from rooflint.verdicts.roofline import (
-    BEYOND,
-    Work,
-    is_fp32_product,
-    kernel_work,
-    peak_of,
-    show_pipe,
-)
+from rooflint.verdicts.compute_bound import TF32_ADVICE, show_slow_product, tensor_core_gain_us
+from rooflint.verdicts.rates import BUSY_RATIO, DONE_RATIO, Rates, show_bandwidth
+from rooflint.verdicts.roofline import BEYOND, Work, kernel_work
 from rooflint.verdicts.symptoms import (
     COALESCE_ADVICE,
     PAD_ADVICE,
@@ -39,14 +32,14 @@ def judge(kernel: KernelCost, recording: Recording) -> Verdict | None:
     parts = [f"{rates.level} at {show_share(rates.memory_ratio)} of its throughput"]
     if rates.dram_ratio is not None:
         parts[0] += f" while DRAM is at {show_share(rates.dram_ratio)}"
-    fp32 = work and is_fp32_product(kernel, work) and peak_of("tensor tf32", work.peaks)
-    if fp32 and work and work.main_pipe:
-        parts.insert(0, f"{show_pipe(work.main_pipe)} product at {show_compute(work)}")
+    product = show_slow_product(kernel, work)
+    if product:
+        parts.insert(0, product)
     parts += waste(kernel)
     return Verdict(
         "memory-bound",
         "; ".join(parts),
-        _advise_cache(kernel, rates, bool(fp32)),
+        _advise_cache(kernel, rates, slow_product=bool(product)),
         provenance="ncu",
         roof_ratio=roof_ratio,
         saves_us=tensor_core_gain_us(kernel, work),
@@ -74,12 +67,12 @@ FUSE_OR_LEAVE = "fuse it with its neighbours (torch.compile) or leave it"
 FEWER_BYTES = "move fewer bytes: fuse it (torch.compile), use bfloat16, or reuse what is in cache"
 
 
-def _advise_cache(kernel: KernelCost, rates: Rates, fp32: bool) -> str:
+def _advise_cache(kernel: KernelCost, rates: Rates, slow_product: bool) -> str:
     if is_unaligned(kernel):
         return PAD_ADVICE
     if kernel.counters and is_uncoalesced(kernel.counters):
         return COALESCE_ADVICE
-    if fp32:
+    if slow_product:
         return TF32_ADVICE
     if rates.level == "L2":
         return "fuse it with its neighbours (torch.compile), so that values stay in registers"

@@ -11,7 +11,7 @@ from rooflint.verdicts.overhead_bound import ADVICE
 from rooflint.verdicts.wording import a_step, count_of
 
 BUSY_RATIO = 0.8
-"""A GPU that works for less of the step is waiting for the CPU; below a fifth, idle is normal."""
+"""A GPU that works for less of the step waits for the CPU; idling for up to a fifth is normal."""
 
 
 def judge_idle(recording: Recording) -> Verdict | None:

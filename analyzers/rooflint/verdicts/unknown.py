@@ -21,22 +21,6 @@ def judge(kernel: KernelCost, recording: Recording) -> Verdict:
     )
 
 
-def _what_is_missing(kernel: KernelCost, recording: Recording) -> str:
-    rates = Rates.of(kernel, recording)
-    if rates is None:
-        return "the report has no throughputs of it"
-    parts = [f"the SMs are {show_share(rates.sm_ratio)} busy"]
-    counters = kernel.counters
-    if rates.dram_ratio is not None:
-        parts[0] += f" and DRAM {show_share(rates.dram_ratio)}"
-    elif counters and counters.dram_bytes and counters.duration_us:
-        parts[0] += (
-            f", DRAM moves {show_byte_rate(1e6 * counters.dram_bytes / counters.duration_us)}"
-        )
-    parts.append("the memory throughput is not in the report")
-    return "; ".join([*parts, *waste(kernel)])
-
-
 def _why(kernel: KernelCost, recording: Recording) -> tuple[str, str]:
     counters = "measure it with Nsight Compute (`rooflint doctor` says how)"
     if kernel.counters is not None:
@@ -53,3 +37,19 @@ def _why(kernel: KernelCost, recording: Recording) -> tuple[str, str]:
     share = show_share(work.roof_ratio or 0.0)
     parts = [f"{share} of its roof; only counters tell what the rest is spent on", *waste(kernel)]
     return "; ".join(parts), PAD_ADVICE if is_unaligned(kernel) else counters
+
+
+def _what_is_missing(kernel: KernelCost, recording: Recording) -> str:
+    rates = Rates.of(kernel, recording)
+    if rates is None:
+        return "the report has no throughputs of it"
+    parts = [f"the SMs are {show_share(rates.sm_ratio)} busy"]
+    counters = kernel.counters
+    if rates.dram_ratio is not None:
+        parts[0] += f" and DRAM {show_share(rates.dram_ratio)}"
+    elif counters and counters.dram_bytes and counters.duration_us:
+        parts[0] += (
+            f", DRAM moves {show_byte_rate(1e6 * counters.dram_bytes / counters.duration_us)}"
+        )
+    parts.append("the memory throughput is not in the report")
+    return "; ".join([*parts, *waste(kernel)])
