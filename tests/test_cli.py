@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from profiles.trace_maker import TraceMaker
 
+import rooflint
 from rooflint.cli import main
 
 WAITS = """\
@@ -160,6 +162,17 @@ def test_output_may_be_cut_by_its_reader(tmp_path: Path) -> None:
         text=True,
     )
     assert done.stderr == "" and done.stdout.count("\n") == 1
+
+
+def test_ctrl_c_ends_a_command_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rooflint, "latest_recording", interrupt)
+    assert main(["report"]) == 128 + signal.SIGINT
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is always full")

@@ -265,6 +265,13 @@ def test_python_time_is_the_gain_of_a_cpu_run():
     assert gain.title.startswith("Python") and gain.saves_us == pytest.approx(6_000)
 
 
+def test_a_gain_on_the_cpu_is_of_the_step_as_it_is_without_the_recorder():
+    # 40 % of the recorded 10 ms are torch's; without the recorder a step takes 5 ms.
+    cost = LineCost(PATH, 1, forward_us=4_000)
+    (gain,) = report_of(cost, device=CPU, step_us=10_000, plain_step_us=5_000).gains
+    assert gain.saves_us == pytest.approx(0.6 * 5_000)
+
+
 def test_a_run_without_torch_is_summed_up_by_what_it_spent_its_time_on():
     report = make_report(recording_of(LineCost(PATH, 3, cpu_us=900.0), device=CPU, steps=0))
     assert rooflint.summarize(report).startswith(report.step.reason)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 CLEAN, FOUND, FAILED = 0, 1, 2
 """Exit codes: nothing to say; at least one warning or error; the command was not carried out."""
 
+INTERRUPTED = 130
+"""What a shell shows for Ctrl-C."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit code."""
@@ -40,6 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RooflintError as error:
         print(f"rooflint: {error}", file=sys.stderr)
         return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has gone (`rooflint report | head`): nothing is left to say.
         _close_output()

@@ -17,6 +17,7 @@ from rooflint.outputs.columns import clip, left, right
 from rooflint.report import device_us, work_us
 from rooflint.units import DASH, show_byte_rate, show_flop_rate, show_number, show_share, show_us
 from rooflint.verdicts import judge_kernel, kernel_us
+from rooflint.verdicts.gains import WORTH_RATIO
 from rooflint.verdicts.on_cpu import is_python
 from rooflint.verdicts.roofline import peaks_for, peaks_of
 from rooflint.verdicts.step import show_step, window_us
@@ -204,7 +205,9 @@ class _Page:
             return
         yield ""
         if not report.gains:
-            yield self._bold("Near its limits: no single change found that would save 2 %")
+            yield self._bold(
+                f"Near its limits: no single change found that would save {show_share(WORTH_RATIO)}"
+            )
             return
         names = {1: "The thing that costs most", 2: "The two things that cost most"}
         yield self._bold(names.get(len(report.gains), "The three things that cost most"))

@@ -115,7 +115,10 @@ def _measure(
     if cancelled.is_set():
         return "There are no counters: the second run was cancelled."
     if time.monotonic() - start > limit_s:
-        return f"There are no counters: the second run was stopped after {limit_s:.0f} s."
+        return (
+            f"There are no counters: the second run was stopped after {limit_s:.0f} s;"
+            " profile a shorter run."
+        )
     reason = complaint(said) or f"ncu ended with exit code {code} and wrote no report"
     return f"There are no counters: {reason}."
 

@@ -104,7 +104,9 @@ def _check_script(request: ProfileRequest) -> Path:
     except FileNotFoundError as error:
         raise ProfileError(f"{name} does not exist: name a Python file") from error
     except OSError as error:
-        raise ProfileError(f"{name} cannot be read: {error.strerror or error}") from error
+        raise ProfileError(
+            f"{name} cannot be read ({error.strerror or error}): choose a file that you may read"
+        ) from error
     if not text.strip():
         raise ProfileError(f"{name} is empty: there is nothing to profile")
     return path

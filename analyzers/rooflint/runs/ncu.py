@@ -136,7 +136,10 @@ def complaint(log: str) -> str | None:
     if found:
         return f"ncu stopped: {found.group(1).strip().rstrip('.')}"
     if "No kernels were profiled" in log:
-        return "ncu saw none of the planned kernels: the second run went another way than the first"
+        return (
+            "ncu saw none of the planned kernels, since the second run went another way than the"
+            " first: profile again, with a fixed seed if the script draws random numbers"
+        )
     return None
 
 

@@ -61,16 +61,18 @@ def _largest(gains: list[Gain]) -> list[Gain]:
 
 
 def _python_time(recording: Recording) -> Iterator[Gain]:
+    # The recorder slows a run on the CPU as a whole, torch's operators and Python alike.
+    unslowed = window_us(recording) / recording.window_us if recording.window_us else 1.0
     if is_python(recording):
         # How much of a line better Python would save, nothing here tells.
         slowest = sorted(recording.lines, key=lambda cost: -(cost.cpu_us or 0.0))
         for cost in slowest[:COUNT]:
             title = f"line {cost.line} is Python's time: a built-in, a library in C, or fewer calls"
-            yield Gain(title, cost.cpu_us or 0.0, cost.path, cost.line)
+            yield Gain(title, unslowed * (cost.cpu_us or 0.0), cost.path, cost.line)
         return
     rest_us = recording.window_us - operators_us(recording)
     if recording.lines and rest_us > 0:
-        yield Gain("Python and other code outside of torch's operators", rest_us)
+        yield Gain("Python and other code outside of torch's operators", unslowed * rest_us)
 
 
 def _idle(recording: Recording, lines: Sequence[LineReport]) -> Iterator[Gain]:
