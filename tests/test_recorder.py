@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
@@ -227,7 +226,7 @@ def test_a_script_without_torch_gets_its_lines_timed(tmp_path: Path) -> None:
 
 @needs_torch
 def test_a_terminated_script_keeps_what_was_recorded(tmp_path: Path) -> None:
-    run = record(tmp_path, str(SCRIPTS / "forever.py"), until="child", end=signal.SIGTERM)
+    run = record(tmp_path, str(SCRIPTS / "forever.py"), until="busy", end=signal.SIGTERM)
     os.kill(int(run.stdout.split()[1]), signal.SIGKILL)
     assert run.code == -signal.SIGTERM
     assert any(event["name"] == "aten::mm" for event in run.events)
@@ -393,7 +392,7 @@ def record(
     until: str | None = None,
     end: signal.Signals | None = None,
 ) -> Run:
-    """Run a target under the recorder; `end` is sent a second after it said `until`."""
+    """Run a target under the recorder; `end` is sent once it said `until`."""
     folder = tmp_path / "recording"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -415,7 +414,6 @@ def record(
         assert process.stdout is not None and end is not None
         while until.encode() not in before:
             before += process.stdout.readline()
-        time.sleep(1)
         process.send_signal(end)
     stdout, stderr = process.communicate(stdin, timeout=120)
     return Run(folder, process.returncode, (before + stdout).decode(), stderr.decode())

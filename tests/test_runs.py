@@ -165,7 +165,7 @@ def test_a_terminated_rooflint_ends_its_script_and_shows_what_there_is(tmp_path:
     )
     assert process.stdout is not None
     child = int(process.stdout.readline().split()[1])
-    time.sleep(1)
+    assert process.stdout.readline() == "busy\n"
     process.terminate()
     stdout, stderr = process.communicate(timeout=60)
     assert "interrupted: what was recorded until then is kept" in stderr
@@ -182,10 +182,10 @@ def test_a_cancelled_script_is_gone_with_its_children(tmp_path: Path, stubborn: 
 
     def tell(progress: Progress) -> None:
         said.append(progress.output)
-        found = re.search(r"child (\d+)\n", "".join(said))
+        found = re.search(r"child (\d+)\nbusy\n", "".join(said))
         if found and not child:
             child.append(int(found[1]))
-            threading.Timer(1.0, cancelled.set).start()
+            cancelled.set()
 
     script = str(SCRIPTS / "forever.py")
     request = request_for(tmp_path, script, *(["stubborn"] if stubborn else []))

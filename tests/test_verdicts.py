@@ -149,7 +149,7 @@ def test_a_product_whose_grid_is_less_than_a_wave_is_latency_bound_by_its_launch
 
 
 def test_flops_beyond_the_shapes_are_whole_tiles():
-    # 2.2 TFLOP executed for 1.1 by the shapes.
+    # 1.1 TFLOP executed for 0.55 by the shapes.
     kernel = lesson_kernel("gemm_bf16_8192")
     verdict = judge_kernel(replace(kernel, flop=0.55e12), recording_of(device=H100))
     assert "executes 2 times the FLOPs of its shapes" in verdict.reason

@@ -274,8 +274,6 @@ class Recording:
     """SHA-256 of each of the user's files as it was run, by path."""
     sources: Mapping[str, str] = field(default_factory=dict[str, str])
     """The text of the user's files as it was run, by path, where the recording kept it."""
-    made_at: str | None = None
-    """When, as ISO 8601."""
     exit_code: int | None = None
     """How the script ended; `None`: not known (a trace made elsewhere)."""
     notes: tuple[str, ...] = ()

@@ -56,7 +56,7 @@ def test_gpu_time_stands_on_the_line_that_launched_it(spin: Any) -> None:
         assert by_line_us == pytest.approx(by_events_us, rel=0.1, abs=20), name
 
 
-def test_a_product_is_half_as_long_forward_as_backward_on_one_line(spin: Any) -> None:
+def test_a_product_of_what_needs_no_gradient_is_as_long_backward_as_forward(spin: Any) -> None:
     # x needs no gradient, so the backward of `x @ weight` is one product of the same FLOPs, and
     # the gradient of the sum is expanded: it launches nothing.
     script, report, _ = spin

@@ -1,5 +1,6 @@
-"""Starts a child, says so, and never ends; `stubborn` ignores what asks it to end."""
+"""Starts a child, says so and when it is at work, and never ends; `stubborn` will not be asked to."""
 
+import itertools
 import signal
 import subprocess
 import sys
@@ -17,5 +18,7 @@ child = subprocess.Popen(
 )
 x = torch.ones(64, 64)
 print("child", child.pid, flush=True)
-while True:
+for step in itertools.count():
     x = (x @ x).sigmoid()
+    if step == 100:
+        print("busy", flush=True)

@@ -73,7 +73,6 @@ def read_folder(folder: Path) -> Recording:
         source_hashes=hashes,
         sources=sources,
         exit_code=code if isinstance(code := end.get("code"), int) else None,
-        made_at=str(meta["made_at"]) if meta.get("made_at") else None,
         notes=(*notes, *recording.notes),
     )
 
