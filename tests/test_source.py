@@ -177,3 +177,63 @@ def test_every_file_of_the_analyzers_parses_as_python_does() -> None:
         text = path.read_text("utf-8")
         file = SourceFile.parse(str(path), text)
         assert [s for _, s in shape(file)] == [ast.dump(s) for s in ast.parse(text).body]
+
+
+HOT = """import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.device = "cuda"
+        self.layer = nn.Linear(8, 2)
+    def forward(self, x):
+        return self.layer(x)
+def train(batches):
+    model = Net().cuda()
+    for x in batches:
+        loss = model(
+            x.cuda(non_blocking=True)
+        ).mean()
+        loss.backward()
+        print(loss)
+train([torch.randn(4, 8)])
+"""
+
+
+@pytest.mark.parametrize(
+    ("whole", "half"),
+    [
+        ("for x in batches:", "for x in batches"),
+        ("for x in batches:", "for x in batches["),
+        ("for x in batches:", "for x in"),
+        ("    def forward(self, x):", "    def forward(self, x"),
+        ("class Net(nn.Module):", "class Net(nn.Module)"),
+        ("        loss.backward()", "        loss.backward("),
+    ],
+)
+def test_a_half_typed_header_keeps_what_stands_under_it(whole: str, half: str) -> None:
+    assert found(HOT) == [(17, "tensor-as-text")]
+    assert found(HOT.replace(whole, half)) == [(17, "tensor-as-text")]
+
+
+@pytest.mark.parametrize(
+    ("whole", "half"),
+    [
+        ("    model = Net().cuda()", "    model = "),
+        ("    model = Net().cuda()", "    model = nn."),
+        ("    model = Net().cuda()", "    model = Net("),
+        ("        self.layer = nn.Linear(8, 2)", "        self."),
+    ],
+)
+def test_what_a_statement_was_stands_in_while_it_is_typed(whole: str, half: str) -> None:
+    file = SourceFile.parse("loop.py", HOT)
+    broken = HOT.replace(whole, half)
+    assert found(broken, file) == [(17, "tensor-as-text")]
+    # ... and goes on to while more is typed.
+    once = SourceFile.parse("loop.py", broken, file)
+    assert found(HOT.replace(whole, half + "x("), once) == [(17, "tensor-as-text")]
+
+
+def test_nothing_is_said_of_a_line_that_is_half_typed() -> None:
+    file = SourceFile.parse("loop.py", HOT)
+    assert found(HOT.replace("print(loss)", "print(loss"), file) == []

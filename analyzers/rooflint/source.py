@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 import warnings
 from dataclasses import dataclass, field, replace
 
@@ -19,6 +20,7 @@ _HEADER = re.compile(
     r"\s*(?:async\s+)?(?:def|class|if|elif|else|for|while|with|try|except|finally|match|case)\b"
 )
 _CONTINUES = re.compile(r"(?:elif|else|except|finally)\b|[)\]}#\s]")
+_CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _MOST_REPAIRS = 12
 _MOST_MERGES = 40
 
@@ -44,6 +46,10 @@ class Block:
     """Line and column within the block, and the parser's message, if the text did not parse."""
     tree_line: int = 1
     """The line that the tree gives to the block's first line."""
+    good: tuple[str, ...] = ()
+    """The lines that parsed last, of a block that does not parse now."""
+    mended: frozenset[int] = frozenset()
+    """Lines within the block in whose place the tree has other text."""
 
     def moved_to(self, first_line: int) -> Block:
         """The same block, after an edit above it."""
@@ -109,6 +115,10 @@ class SourceFile:
         shift = 1 if marked and at == 1 else 0
         span = SourceSpan(path, at, column + shift, at, column + shift + 1)
         return SourceFile(path, text, lines, blocks, SyntaxProblem(span, message), marked)
+
+    def is_mended(self, line: int) -> bool:
+        """Whether a line is half typed, so that what is known of it is of other text."""
+        return any(line - b.first_line + 1 in b.mended for b in self.blocks if b.mended)
 
     def span(self, block: Block, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> SourceSpan:
         """Where a node of a block stands in the file."""
@@ -202,15 +212,23 @@ def _is_open(error: SyntaxError) -> bool:
 
 
 def _repaired(lines: tuple[str, ...], first_line: int, previous: Block | None) -> Block:
-    """The block without its broken lines, or with its last good tree."""
+    """The block with something else in place of its broken lines, or with its last good tree.
+
+    A broken line is what it was when the block last parsed; else what was typed so far, closed;
+    else nothing.
+    """
     text = "\n".join(lines)
+    good = () if previous is None else previous.good if previous.problem else previous.lines
     work = list(lines)
     problem: tuple[int, int, str] | None = None
     seen: set[int] = set()
     for _ in range(_MOST_REPAIRS):
         tree = _tree("\n".join(work))
         if isinstance(tree, ast.Module):
-            return Block(text, first_line, tuple(tree.body), lines, problem)
+            mended = frozenset(seen)
+            return Block(
+                text, first_line, tuple(tree.body), lines, problem, good=good, mended=mended
+            )
         line = min(max(tree.lineno or 1, 1), len(work))
         if problem is None:
             problem = (line, max((tree.offset or 1) - 1, 0), tree.msg or "invalid syntax")
@@ -219,15 +237,100 @@ def _repaired(lines: tuple[str, ...], first_line: int, previous: Block | None) -
         if line in seen:
             break
         seen.add(line)
-        broken = work[line - 1]
-        indent = broken[: len(broken) - len(broken.lstrip())]
-        deeper = next((x for x in work[line:] if x.strip()), "")
-        opens = len(deeper) - len(deeper.lstrip()) > len(indent)
-        work[line - 1] = indent + ("if 1:" if opens and _HEADER.match(broken) else "pass")
+        work[line - 1] = _mended_line(work, line, _was(lines, good, line))
     problem = problem or (1, 0, "invalid syntax")
     if previous is None:
         return Block(text, first_line, (), lines, problem)
-    return Block(text, first_line, previous.body, previous.lines, problem, previous.tree_line)
+    return Block(
+        text,
+        first_line,
+        previous.body,
+        previous.lines,
+        problem,
+        previous.tree_line,
+        good,
+        frozenset(range(1, len(lines) + 1)),
+    )
+
+
+def _was(lines: tuple[str, ...], good: tuple[str, ...], line: int) -> str | None:
+    """What a changed line was when its block last parsed, on one line; `None`: nothing."""
+    while lines and not lines[-1].strip():
+        lines = lines[:-1]
+    while good and not good[-1].strip():
+        good = good[:-1]
+    before, most = 0, min(len(lines), len(good))
+    while before < most and lines[before] == good[before]:
+        before += 1
+    after = 0
+    while after < most - before and lines[-1 - after] == good[-1 - after]:
+        after += 1
+    if not before < line <= len(lines) - after:
+        return None
+    if len(lines) == len(good):
+        return good[line - 1]
+    old = good[before : len(good) - after]
+    tree = _tree(textwrap.dedent("\n".join(old)))
+    if not isinstance(tree, ast.Module) or len(tree.body) != 1 or line != before + 1:
+        return None
+    whole = ast.unparse(tree)
+    return None if "\n" in whole else _indent_of(old[0]) + whole
+
+
+def _indent_of(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _mended_line(work: list[str], line: int, was: str | None) -> str:
+    """What to read in place of a broken line: the first guess that moves the error elsewhere."""
+    broken = work[line - 1]
+    indent = _indent_of(broken)
+    deeper = next((x for x in work[line:] if x.strip()), "")
+    opens = len(_indent_of(deeper)) > len(indent)
+    guesses = [was] if was is not None else []
+    if opens and _HEADER.match(broken):
+        guesses += _headers(broken.strip(), indent)
+    elif not opens:
+        guesses += [g for g in [_closed(broken)] if g != broken]
+    for guess in guesses:
+        tree = _tree("\n".join([*work[: line - 1], guess, *work[line:]]))
+        if isinstance(tree, ast.Module) or (tree.lineno or 0) > line:
+            return guess
+    return indent + ("if 1:" if opens and _HEADER.match(broken) else "pass")
+
+
+def _headers(broken: str, indent: str) -> list[str]:
+    """What a header that does not parse may be about to say."""
+    closed = _closed(broken)
+    guesses = [broken + ":", closed.rstrip(":") + ":"]
+    loop = re.match(r"(async\s+)?for\s+(.+?)\s+in\b", broken)
+    if loop:
+        guesses.append(f"for {loop[2]} in _:")
+    for word, whole in (("for", "for _ in _:"), ("while", "while _:"), ("with", "with _:")):
+        if re.match(rf"(?:async\s+)?{word}\b", broken):
+            guesses.append(whole)
+    name = re.match(r"(?:async\s+)?(def|class)\s+(\w+)", broken)
+    if name:
+        guesses.append(f"def {name[2]}(*_):" if name[1] == "def" else f"class {name[2]}:")
+    word = re.match(r"(?:if|elif|else|try|except|finally)\b", broken)
+    if word:
+        guesses.append(word[0] + (" _:" if word[0] in ("if", "elif") else ":"))
+    return [indent + guess for guess in guesses]
+
+
+def _closed(broken: str) -> str:
+    """A line without what hangs at its end, and with its brackets closed."""
+    text = broken.rstrip()
+    text = re.sub(
+        r"(?:[.,=+\-*/%&|^<>@~]|\b(?:and|or|not|in|is|if|else|lambda))+$", "", text
+    ).rstrip()
+    open_brackets: list[str] = []
+    for character in re.sub(r"\"[^\"]*\"|'[^']*'", "", text):
+        if character in _CLOSERS:
+            open_brackets.append(_CLOSERS[character])
+        elif open_brackets and character == open_brackets[-1]:
+            open_brackets.pop()
+    return text + "".join(reversed(open_brackets))
 
 
 def _tree(text: str) -> ast.Module | SyntaxError:
@@ -258,7 +361,7 @@ def _after_edit(previous: SourceFile, lines: tuple[str, ...]) -> tuple[Block, ..
     before = [b for b in previous.blocks if b.first_line + len(b.lines) <= same_before]
     after = [b for b in previous.blocks if b.first_line > len(old) - same_after + 1]
     if any(b.problem for b in (*before, *after)):
-        return _all_blocks(lines)
+        return _from_last_good(_all_blocks(lines), previous, same_before, moved_by)
     start = before[-1].first_line + len(before[-1].lines) if before else 1
     end = after[0].first_line + moved_by - 1 if after else len(lines)
     between = lines[start - 1 : end]
@@ -266,13 +369,21 @@ def _after_edit(previous: SourceFile, lines: tuple[str, ...]) -> tuple[Block, ..
     if isinstance(tree, ast.Module):
         changed = tuple(b.moved_to(b.first_line + start - 1) for b in _blocks_of(between, tree))
     elif _is_open(tree) and after:
-        return _all_blocks(lines)
+        return _from_last_good(_all_blocks(lines), previous, same_before, moved_by)
     else:
-        touched = [b for b in previous.blocks if b not in before and b not in after]
         changed = _blocks_by_indent(between, start)
-        if len(touched) == len(changed):
-            changed = tuple(
-                _repaired(new.lines, new.first_line, was) if new.problem and not new.body else new
-                for new, was in zip(changed, touched, strict=True)
-            )
+        changed = _from_last_good(changed, previous, same_before, moved_by)
     return (*before, *changed, *(b.moved_to(b.first_line + moved_by) for b in after))
+
+
+def _from_last_good(
+    blocks: tuple[Block, ...], previous: SourceFile, same_before: int, moved_by: int
+) -> tuple[Block, ...]:
+    """Blocks that do not parse, mended by what stood in their place before."""
+    was = {b.first_line: b for b in previous.blocks}
+    result: list[Block] = []
+    for block in blocks:
+        moved = 0 if block.first_line <= same_before + 1 else moved_by
+        old = was.get(block.first_line - moved) if block.problem else None
+        result.append(_repaired(block.lines, block.first_line, old) if old else block)
+    return tuple(result)

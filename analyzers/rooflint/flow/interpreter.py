@@ -89,8 +89,8 @@ from rooflint.flow.values import (
 from rooflint.source import Block, SourceFile
 
 _DATA_NAME = re.compile(
-    r"loader|dataset|batches|log_every|(?:^|[ _])(?:data|dl|iter|iterator|train|val|valid|test|eval|"
-    r"minibatches|prefetcher)(?:$|[ _])"
+    r"loader|dataset|batches|log_every|"
+    r"(?:^|[ _])(?:data|dl|iter|iterator|train|val|valid|test|eval|prefetcher)(?:$|[ _])"
 )
 """What something that yields batches is called."""
 _WORD = re.compile(r"[^\W\d]\w*")

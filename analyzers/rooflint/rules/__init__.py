@@ -53,7 +53,11 @@ def check_file(file: SourceFile, config: Config | None = None) -> tuple[Finding,
     for rule in RULES:
         if config.wants(rule.name):
             findings += _run(rule, file, flow, config)
-    kept = [f for f in findings if f.rule not in suppressed.get(f.span.line, ())]
+    kept = [
+        f
+        for f in findings
+        if f.rule not in suppressed.get(f.span.line, ()) and not file.is_mended(f.span.line)
+    ]
     return tuple(sorted(kept, key=lambda f: (f.span, f.rule)))
 
 
