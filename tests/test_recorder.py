@@ -109,6 +109,7 @@ def test_a_module_runs_as_with_dash_m(tmp_path: Path) -> None:
     assert (run.stdout, run.stderr, run.code) == (plain.stdout, plain.stderr, plain.returncode)
     multiplication = next(event for event in run.events if event["name"] == "aten::mul")
     assert run.line_of(multiplication) == 4
+    assert run.meta["argv"] == [str(package / "train.py"), "a"]
 
 
 @needs_torch

@@ -323,7 +323,7 @@ class Recorder:
         window = self._window
         meta: dict[str, Any] = {
             "made_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            "argv": self._argv,
+            "argv": self._argv_of_script(),
             "cwd": self._cwd,
             "root": self._root,
             "versions": {"rooflint": self._rooflint, **facts.versions(self._profiler is not None)},
@@ -356,6 +356,13 @@ class Recorder:
                 for line, name in self._files.functions(path).items():
                     meta["functions"][f"{path}:{line}"] = name
         return meta
+
+    def _argv_of_script(self) -> list[str]:
+        """What the script found in `sys.argv`; of `-m`, Python makes the module's path later."""
+        if self._argv[0] != "-m":
+            return self._argv
+        path = getattr(sys.modules.get("__main__"), "__file__", None)
+        return [path or "-m", *self._argv[1:]]
 
     @contextlib.contextmanager
     def _noting(self, what: str) -> Generator[None, None, None]:

@@ -17,11 +17,12 @@ interface PythonApi {
 /** The interpreter that is selected for a file or folder. */
 export async function selectedInterpreter(resource: Uri | undefined): Promise<string | undefined> {
   const environments = (await pythonApi())?.environments;
-  if (!environments) {
-    return undefined;
+  try {
+    const resolved = await environments?.resolveEnvironment(environments.getActiveEnvironmentPath(resource));
+    return resolved?.executable.uri?.fsPath;
+  } catch {
+    return undefined; // An environment that was deleted, say: then there are other Pythons.
   }
-  const resolved = await environments.resolveEnvironment(environments.getActiveEnvironmentPath(resource));
-  return resolved?.executable.uri?.fsPath;
 }
 
 /** The variables that a Python run there would get: the editor's own with the env file's over them. */
