@@ -30,10 +30,9 @@ def main() -> None:
     shutil.rmtree(LIBS, ignore_errors=True)
     options = ["--no-deps", "--no-compile", "--only-binary=:all:", "--implementation=py"]
     options += ["--python-version=3.10", "--disable-pip-version-check", "--quiet"]
-    subprocess.run(
-        [sys.executable, "-m", "pip", "install", *options, "--target", LIBS, *REQUIREMENTS],
-        check=True,
-    )
+    pip = [sys.executable, "-m", "pip", "install", *options, "--target", LIBS, *REQUIREMENTS]
+    if subprocess.run(pip).returncode:
+        sys.exit("The server's libraries could not be installed: look at pip's message above.")
     shutil.rmtree(LIBS / "bin", ignore_errors=True)
     compiled = [
         path for path in LIBS.rglob("*") if path.suffix in {".so", ".pyd", ".dylib", ".pyc"}

@@ -174,13 +174,15 @@ async function savedPythonFile(uri: Uri | undefined): Promise<Uri> {
   const document = workspace.textDocuments.find((each) => each.uri.toString() === uri?.toString());
   const isPython = document ? document.languageId === "python" : uri?.path.endsWith(".py");
   if (!uri || !isPython) {
-    throw new Refusal("Open the Python file to profile first.");
+    throw new Refusal("There is no Python file to profile: open one first.");
   }
   if (uri.scheme !== "file") {
     throw new Refusal("Save the file to disk first: only a file that Python can run can be profiled.");
   }
   if (document?.isDirty && !(await document.save())) {
-    throw new Refusal(`${path.basename(uri.fsPath)} could not be saved, so it was not profiled.`);
+    throw new Refusal(
+      `${path.basename(uri.fsPath)} could not be saved, so it was not profiled: save it, then profile again.`,
+    );
   }
   return uri;
 }

@@ -49,7 +49,8 @@ export async function prepareRequest(uri: Uri): Promise<ProfileRequest> {
 /** The request as one would type it. */
 export function commandLine({ arguments: { uri, python, args, launcher, cwd } }: ProfileRequest): string {
   const program = launcher.length > 0 ? launcher : [python];
-  return `${cwd}> ${[...program, Uri.parse(uri).fsPath, ...args].join(" ")}`;
+  const words = [...program, Uri.parse(uri).fsPath, ...args];
+  return `${cwd}> ${words.map((word) => (/^\S+$/.test(word) ? word : `"${word}"`)).join(" ")}`;
 }
 
 /** The interpreter to profile with: the setting's, the Python extension's for this file, or PATH's. */
