@@ -213,3 +213,10 @@ def test_names_that_cannot_be_printed_are_escaped(tmp_path: Path, encoding: str)
         )  # fmt: skip
         assert done.stderr == b"" and done.returncode == 0
     assert json.loads(done.stdout)["kernels"][0]["name"] == name
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is always full")
+def test_a_sentence_that_nobody_can_hear_leaves_the_exit_code() -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "rooflint", "check", "missing.py"]
+        assert subprocess.run(command, stderr=full).returncode == 2

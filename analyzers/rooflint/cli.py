@@ -9,7 +9,7 @@ import sys
 from io import TextIOWrapper
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import rooflint
 from rooflint.model import ProfileError, RooflintError
@@ -41,13 +41,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return options.command(options)
     except RooflintError as error:
-        print(f"rooflint: {error}", file=sys.stderr)
+        _say(str(error))
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has gone (`rooflint report | head`): nothing is left to say.
-        _close_output()
+        _close(sys.stdout)
         return CLEAN
 
 
@@ -58,15 +58,22 @@ def _print(text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        _close_output()
+        _close(sys.stdout)
         raise RooflintError(
             f"the output cannot be written ({error.strerror}): make room, or write elsewhere"
         ) from error
 
 
-def _close_output() -> None:
+def _say(sentence: str) -> None:
+    try:
+        print(f"rooflint: {sentence}", file=sys.stderr, flush=True)
+    except OSError:  # Whoever listened has gone: the exit code says it too.
+        _close(sys.stderr)
+
+
+def _close(stream: TextIO) -> None:
     """What is still buffered goes nowhere, and Python says nothing of it at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -150,10 +157,6 @@ def _profile(options: argparse.Namespace) -> int:
 def _tell(progress: Progress) -> None:
     if progress.message:
         _say(progress.message)
-
-
-def _say(sentence: str) -> None:
-    print(f"rooflint: {sentence}", file=sys.stderr, flush=True)
 
 
 def _report(options: argparse.Namespace) -> int:

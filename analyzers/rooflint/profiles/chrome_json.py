@@ -155,7 +155,7 @@ class ChromeTrace:
             data = self._read()
             if not data or len(buffer) > HEADER_BYTES:
                 raise ProfileError(
-                    f"{self.path} is JSON but no torch.profiler trace (it has no traceEvents): "
+                    f"{self.path} is no torch.profiler trace (it has no traceEvents): "
                     "pass a file written by export_chrome_trace."
                 )
             buffer += data
