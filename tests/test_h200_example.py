@@ -119,11 +119,16 @@ def test_the_forward_product_did_the_operations_that_ncu_counted(report: Report)
     assert product.counters.flop_by_pipe["fp32"] == pytest.approx(2 * TOKENS * DIM * WIDE, rel=0.02)
 
 
-def test_the_elementwise_line_moves_at_least_its_bytes_and_is_bound_by_memory(report: Report):
+def test_the_elementwise_line_moves_the_bytes_of_its_passes_and_is_bound_by_memory(report: Report):
     found = line(report, "h = h * torch.sigmoid(1.702 * h)")
     assert found.cost and found.verdict and found.cost.dram_bytes
-    # Forward: 1.702 * h, its sigmoid and the product read and write 8192 x 1536 floats: 7 passes.
-    assert found.cost.dram_bytes > 7 * 4 * TOKENS * WIDE * BLOCKS * STEPS * 0.5
+    # Reads and writes of 8192 x 1536 floats. Forward: 1.702 * h 2, its sigmoid 2, the product 3.
+    # Backward: both factors of the product 3 each, sigmoid 3, 1.702 * 2, adding up h's two 3.
+    # An estimate, since ncu did not measure each of these kernels.
+    assert found.cost.dram_bytes == pytest.approx(
+        (7 + 14) * 4 * TOKENS * WIDE * BLOCKS * STEPS, rel=1e-6
+    )
+    assert found.cost.dram_provenance == "estimated"
     assert found.verdict.limiter == "memory-bound"
     assert found.verdict.provenance == "ncu"
 
@@ -132,7 +137,8 @@ def test_the_wait_of_item_stands_on_its_line_beside_its_finding(report: Report):
     found = line(report, "total += loss.item()")
     assert [finding.rule for finding in found.findings] == ["item-in-loop"]
     assert found.cost and found.cost.wait_count == STEPS and found.cost.host_wait_us > 0
-    assert "wait" in render_text(report)
+    rows = render_text(report).splitlines()
+    assert any("total += loss.item()" in row and row.endswith("free here") for row in rows)
 
 
 def test_fp32_products_are_the_first_thing_to_change(report: Report):

@@ -112,7 +112,7 @@ class Peaks:
     """The roof: sustained rates that the device can reach, by precision.
 
     `flop_per_s` is keyed by "fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8"; where both
-    kinds of unit compute in a type, "tensor fp16" is that of the tensor cores.
+    kinds of unit compute in a type, "tensor fp64" is that of the tensor cores.
     """
 
     flop_per_s: Mapping[str, float]
