@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import gc
 import inspect
@@ -49,6 +50,8 @@ def serve(tcp: int | None = None) -> None:
     # Trees of source are objects by the hundred thousand. By Python's own thresholds all of them
     # are looked through again and again while one is made, and no message is taken meanwhile.
     gc.set_threshold(50_000, 20, 10)
+    # At its end Python would look through them once more, for seconds.
+    atexit.register(gc.freeze)
     # An editor that has gone needs no answer.
     with contextlib.suppress(ConnectionError, KeyboardInterrupt):
         reader, writer = open_stdio() if tcp is None else open_loopback(tcp)
