@@ -186,7 +186,7 @@ class MonitoredLines(LineMarks):
         self._monitoring = monitoring
         free = [number for number in self.TOOL_IDS if monitoring.get_tool(number) is None]
         if not free:
-            raise Unavailable("other tools hold sys.monitoring")
+            raise Unavailable("other tools hold sys.monitoring; profile without them")
         self._tool = free[0]
         monitoring.use_tool_id(self._tool, "rooflint")
         self._disable = monitoring.DISABLE
@@ -403,7 +403,9 @@ class TracedLines(LineMarks):
     def __init__(self, files: OwnFiles, make_mark: MakeMark, on_budget: Callable[[], None]) -> None:
         super().__init__(files, make_mark, on_budget)
         if sys.gettrace() is not None:
-            raise Unavailable("a debugger or a coverage tool holds sys.settrace")
+            raise Unavailable(
+                "a debugger or a coverage tool holds sys.settrace; profile without it"
+            )
         self._installed = False
         self._lost = False
 

@@ -167,7 +167,9 @@ class Recorder:
             self._profiler = TorchProfiler()
             self._profiler.make_way(self._others_profile)
             if self._marks is not None and self._marks.taken_over:
-                self._notes.append("Costs have no lines: the script holds sys.settrace.")
+                self._notes.append(
+                    "Costs have no lines: the script holds sys.settrace; profile without it."
+                )
                 self._marks = None
             if self._marks is not None:
                 self._marks.make_mark = _RecordFunctionFast
@@ -286,7 +288,8 @@ class Recorder:
             if ended and self._marks is not None:
                 if self._marks.taken_over:
                     self._notes.append(
-                        "The script set a trace function of its own: lines after it are missing."
+                        "The script set a trace function of its own, and lines after it are"
+                        " missing: profile without it."
                     )
                 if self._marks.trouble:
                     self._notes.append(self._marks.trouble)

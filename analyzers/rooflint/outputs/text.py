@@ -53,7 +53,7 @@ class _Page:
         elif recording.kernels:
             yield from self._kernel_table()
         else:
-            yield "Nothing was measured in this recording."
+            yield "Nothing was measured in this recording: record a longer run."
         yield from self._notes()
         yield from self._gains()
 
@@ -192,7 +192,7 @@ class _Page:
         busy_us = device_us(recording)
         if recording.lines and recording.unattributed_us > 0.001 * busy_us:
             share = show_share(recording.unattributed_us / busy_us)
-            notes.insert(0, f"unattributed: {share} of GPU time has no line")
+            notes.insert(0, f"unattributed: {share} of {self._where} time has no line")
         if notes:
             yield ""
             for note in notes:
