@@ -211,6 +211,13 @@ def test_json_has_the_promised_keys_and_null_for_what_is_not_known():
         assert {"name", "path", "line", "launch_count", "gpu_us", "verdict"} <= set(kernel)
 
 
+def test_json_names_the_function_of_a_line_that_only_a_finding_is_on():
+    text = "def main():\n    total = 0\n    total += loss.item()\nmain()\n"
+    recording = recording_of(sources={PATH: text})
+    report = json.loads(json_output.render(make_report(recording, [finding_at(3), finding_at(4)])))
+    assert {line["line"]: line["function"] for line in report["lines"]} == {3: "main", 4: None}
+
+
 def test_json_never_holds_a_number_that_json_has_not():
     broken = LineCost(PATH, 1, forward_us=float("nan"), flop=float("inf"))
     text = json_output.render(make_report(recording_of(broken, plain_step_us=float("nan"))))
