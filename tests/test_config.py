@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import rooflint
 from rooflint.config import Config, load_config, suppressed_rules
 from rooflint.files import find_files, read_text
 from rooflint.model import RooflintError
@@ -84,3 +85,20 @@ def test_a_declared_encoding_is_obeyed(tmp_path: Path) -> None:
     path = tmp_path / "latin.py"
     path.write_bytes("# -*- coding: latin-1 -*-\nx = 'é'\n".encode("latin-1"))
     assert "é" in read_text(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            'select = ["item-in-lop"]',
+            "select names a rule 'item-in-lop' .*did you mean item-in-loop",
+        ),
+        ('ignore = ["nonsense"]', "ignore names a rule 'nonsense' .*use one of blocking-copy"),
+        ('severity = {nonsense = "hint"}', "severity names a rule 'nonsense'"),
+    ],
+)
+def test_a_rule_that_does_not_exist_is_told(tmp_path: Path, text: str, says: str) -> None:
+    folder = write(tmp_path, f"[tool.rooflint]\n{text}\n")
+    with pytest.raises(RooflintError, match=says):
+        rooflint.load_config(folder)

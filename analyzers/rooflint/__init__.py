@@ -40,8 +40,9 @@ def load_config(start: str | Path) -> Config:
     from pathlib import Path
 
     from rooflint.config import load_config
+    from rooflint.rules import with_known_rules
 
-    return load_config(Path(start))
+    return with_known_rules(load_config(Path(start)))
 
 
 def explain_rule(name: str) -> str | None:

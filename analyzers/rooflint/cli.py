@@ -77,13 +77,12 @@ def _close(stream: TextIO) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from rooflint.config import load_config
     from rooflint.files import find_files, read_text
 
     findings: list[Finding] = []
     texts: dict[str, str] = {}
     failed = False
-    config = load_config(Path.cwd())
+    config = rooflint.load_config(Path.cwd())
     files: dict[Path, None] = {}
     for path in options.paths:
         with _Told() as problem:

@@ -31,6 +31,7 @@ def waits(
     stop: Stop,
     rule: str,
     *,
+    doing: str = "",
     does: str = "waits for the GPU",
     kind: Kind = "sync",
     fixes: Iterable[Fix] = (),
@@ -40,9 +41,10 @@ def waits(
         return
     wait = stop.wait
     reason = f": {wait.reason}" if wait.reason else ""
+    what = f"{doing} `{quote(wait.subject or wait.site)}`" if doing else f"`{quote(wait.site)}`"
     yield Finding(
         span=span_of(file, wait.site),
-        message=f"`{quote(wait.site)}` {does} {_how_often(stop)}{reason}",
+        message=f"{what} {does} {_how_often(stop)}{reason}",
         rule=rule,
         kind=kind,
         severity=_severity(stop),

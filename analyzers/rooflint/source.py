@@ -116,9 +116,9 @@ class SourceFile:
         span = SourceSpan(path, at, column + shift, at, column + shift + 1)
         return SourceFile(path, text, lines, blocks, SyntaxProblem(span, message), marked)
 
-    def is_mended(self, line: int) -> bool:
-        """Whether a line is half typed, so that what is known of it is of other text."""
-        return any(line - b.first_line + 1 in b.mended for b in self.blocks if b.mended)
+    def mended_lines(self) -> frozenset[int]:
+        """Lines that are half typed, so that what is known of them is of other text."""
+        return frozenset(b.first_line + line - 1 for b in self.blocks for line in b.mended)
 
     def span(self, block: Block, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> SourceSpan:
         """Where a node of a block stands in the file."""

@@ -1159,13 +1159,13 @@ class Interpreter:
     def _instantiate(self, cls: Class, call: Call) -> Value:
         machine = self.machine
         bases = cls.library_bases()
-        one = machine.make(
-            call.node,
-            f"instance {id(cls)}",
-            lambda: Instance(cls, "", objects.is_module_class(bases)),
+        # What extends a class of another file and has a `forward` is a module as well.
+        is_module = objects.is_module_class(bases) or (
+            bool(bases) and cls.find("forward") is not None
         )
+        one = machine.make(call.node, f"instance {id(cls)}", lambda: Instance(cls, "", is_module))
         one.facts["lives_a_step"] = machine.loop_depth() > 0 and not one.is_module
-        if objects.is_module_class(bases):
+        if is_module:
             one.place = machine.default_place
         path = next((b for b in bases if objects.is_known_base(b)), "")
         one.path = path

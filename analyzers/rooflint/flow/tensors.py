@@ -83,6 +83,9 @@ def tensor_method(
         # A batch of unknown shape that was taken for a tensor.
         pair = tuple_of([TEXT, (atom,)])
         return items_of({"items": pair, "keys": TEXT}.get(name, (atom,)))
+    if name.startswith("get_"):
+        # No tensor answers to it: what was taken for one is something else.
+        return UNKNOWN
     if name in ("new_tensor",):
         if on_gpu:
             copy_to_gpu(it, at, frame, (Tensor("gpu", atom.sure),), atom.sure, None, "data")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rooflint.config import Config, suppressed_rules
 from rooflint.flow import DeviceFlow
-from rooflint.model import Finding
+from rooflint.model import Finding, RooflintError
 from rooflint.rule import Rule
 from rooflint.rules import (
     blocking_copy,
@@ -21,7 +21,9 @@ from rooflint.rules import (
     tensor_in_condition,
     tensor_iterated,
     tensor_to_number,
+    unknown_rule,
 )
+from rooflint.rules.unknown_rule import instead_of
 from rooflint.source import SourceFile
 
 RULES: tuple[Rule, ...] = (
@@ -39,7 +41,10 @@ RULES: tuple[Rule, ...] = (
     tensor_in_condition.RULE,
     tensor_iterated.RULE,
     tensor_to_number.RULE,
+    unknown_rule.RULE,
 )
+
+NAMES = frozenset(rule.name for rule in RULES)
 
 
 def check_file(file: SourceFile, config: Config | None = None) -> tuple[Finding, ...]:
@@ -49,6 +54,7 @@ def check_file(file: SourceFile, config: Config | None = None) -> tuple[Finding,
         return ()
     flow = DeviceFlow.of(file)
     suppressed = suppressed_rules(file.lines)
+    mended = file.mended_lines()
     findings: list[Finding] = []
     for rule in RULES:
         if config.wants(rule.name):
@@ -56,9 +62,26 @@ def check_file(file: SourceFile, config: Config | None = None) -> tuple[Finding,
     kept = [
         f
         for f in findings
-        if f.rule not in suppressed.get(f.span.line, ()) and not file.is_mended(f.span.line)
+        if f.rule not in suppressed.get(f.span.line, ()) and f.span.line not in mended
     ]
     return tuple(sorted(kept, key=lambda f: (f.span, f.rule)))
+
+
+def with_known_rules(config: Config) -> Config:
+    """The same settings. Raises `RooflintError` if they name a rule that does not exist."""
+    for key, names in (
+        ("select", config.select),
+        ("ignore", config.ignore),
+        ("severity", tuple(config.severity)),
+    ):
+        for name in names:
+            if name not in NAMES:
+                file = config.root / "pyproject.toml" if config.root else "pyproject.toml"
+                raise RooflintError(
+                    f"{file}: tool.rooflint.{key} names a rule {name!r} that does not exist; "
+                    f"{instead_of(name)}."
+                )
+    return config
 
 
 def _run(rule: Rule, file: SourceFile, flow: DeviceFlow, config: Config) -> list[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from rooflint.flow import Site, Stop, Timing
@@ -43,7 +44,7 @@ def add_up_on_device(file: SourceFile, stop: Stop) -> Iterator[Fix]:
         return
     name = statement.target.id
     scope = _scope_of(file, site)
-    if not _starts_at_zero(scope, name, loop.site.node) or _is_shared(scope, name):
+    if not _starts_at_zero(scope, name, loop.site.node) or name in scope.shared:
         return
     inside = [n for n in ast.walk(loop.site.node) if isinstance(n, ast.Name) and n.id == name]
     if len(inside) != 1 or _may_return(loop.site.node):
@@ -79,15 +80,16 @@ def read_where_used(file: SourceFile, stop: Stop) -> Iterator[Fix]:
         return
     name = statement.targets[0].id
     siblings = _siblings(site, statement)
-    scope = _scope_of(file, site)
-    if siblings is None or _is_shared(scope, name):
+    if siblings is None:
         return
-    uses = [
-        n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == name
-        and n is not statement.targets[0]
-    ]  # fmt: skip
     later = siblings[siblings.index(statement) + 1 :]
     guards = [s for s in later if isinstance(s, ast.If) and not s.orelse and _counts_steps(s.test)]
+    if not guards:
+        return
+    scope = _scope_of(file, site)
+    if name in scope.shared:
+        return
+    uses = [n for n in scope.names[name] if n is not statement.targets[0]]
     home = next(
         (g for g in guards if all(any(u is n for s in g.body for n in ast.walk(s)) for u in uses)),
         None,
@@ -228,7 +230,18 @@ def _statement_of(site: Site) -> ast.stmt | None:
     return node
 
 
-def _scope_of(file: SourceFile, site: Site) -> ast.AST:
+@dataclass(slots=True)
+class _Scope:
+    """The names of a function, or of the module."""
+
+    names: dict[str, list[ast.Name]] = field(default_factory=dict[str, list[ast.Name]])
+    zeros: set[int] = field(default_factory=set[int])
+    """The names, by identity, that are given a zero."""
+    shared: set[str] = field(default_factory=set[str])
+    """What another function sees too."""
+
+
+def _scope_of(file: SourceFile, site: Site) -> _Scope:
     """The function around a place, or the module."""
     parents = _parents(site.block)
     node: ast.AST | None = site.node
@@ -236,55 +249,71 @@ def _scope_of(file: SourceFile, site: Site) -> ast.AST:
         node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
     ):
         node = parents.get(id(node))
-    return node or ast.Module([s for block in file.blocks for s in block.body], [])
+    return _scope_in(node) if node is not None else _module_scope(file)
+
+
+def _module_scope(file: SourceFile) -> _Scope:
+    known = _LATEST_MODULE.get("scope")
+    if known is None or known[0] is not file.blocks:
+        whole = ast.Module([s for block in file.blocks for s in block.body], [])
+        known = _LATEST_MODULE["scope"] = (file.blocks, _scope_in(whole))
+    return known[1]
+
+
+_LATEST_MODULE: dict[str, tuple[tuple[Block, ...], _Scope]] = {}
+"""The blocks of the file looked at last and their scope: one walk for all its findings."""
+
+
+@lru_cache(maxsize=16)
+def _scope_in(whole: ast.AST) -> _Scope:
+    scope = _Scope()
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+    waiting: list[tuple[ast.AST, bool]] = [(whole, False)]
+    while waiting:
+        node, within = waiting.pop()
+        if isinstance(node, ast.Name):
+            scope.names.setdefault(node.id, []).append(node)
+            if within:
+                scope.shared.add(node.id)
+        elif isinstance(node, (ast.Global, ast.Nonlocal)):
+            scope.shared.update(node.names)
+        elif isinstance(node, ast.Assign):
+            scope.zeros |= _given_zero(node)
+        within = within or (node is not whole and isinstance(node, functions))
+        waiting += [(child, within) for child in ast.iter_child_nodes(node)]
+    return scope
+
+
+def _given_zero(node: ast.Assign) -> set[int]:
+    targets, values = list(node.targets), [node.value] * len(node.targets)
+    if (
+        len(targets) == 1
+        and isinstance(targets[0], ast.Tuple)
+        and isinstance(node.value, ast.Tuple)
+        and len(targets[0].elts) == len(node.value.elts)
+    ):
+        targets, values = targets[0].elts, node.value.elts
+    return {
+        id(target)
+        for target, value in zip(targets, values, strict=True)
+        if isinstance(value, ast.Constant) and value.value in (0, 0.0)
+    }
 
 
 def _siblings(site: Site, statement: ast.stmt) -> list[ast.stmt] | None:
     parent = _parents(site.block).get(id(statement))
-    for field in ("body", "orelse"):
-        body: object = getattr(parent, field, None)
+    for part in ("body", "orelse"):
+        body: object = getattr(parent, part, None)
         if isinstance(body, list) and statement in body:
             return body  # pyright: ignore[reportUnknownVariableType]
     return None
 
 
-def _starts_at_zero(scope: ast.AST, name: str, loop: ast.AST) -> bool:
+def _starts_at_zero(scope: _Scope, name: str, loop: ast.AST) -> bool:
     """Whether the only thing a name is given in a scope, outside of the loop, is a zero."""
     inside = {id(n) for n in ast.walk(loop)}
-    given = [
-        n for n in ast.walk(scope)
-        if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
-        and id(n) not in inside
-    ]  # fmt: skip
-    if not given:
-        return False
-    zeros: set[int] = set()
-    for node in ast.walk(scope):
-        if isinstance(node, ast.Assign):
-            targets, values = list(node.targets), [node.value] * len(node.targets)
-            if (
-                len(targets) == 1
-                and isinstance(targets[0], ast.Tuple)
-                and isinstance(node.value, ast.Tuple)
-                and len(targets[0].elts) == len(node.value.elts)
-            ):
-                targets, values = targets[0].elts, node.value.elts
-            for target, value in zip(targets, values, strict=True):
-                if isinstance(value, ast.Constant) and value.value in (0, 0.0):
-                    zeros.add(id(target))
-    return all(id(n) in zeros for n in given)
-
-
-def _is_shared(scope: ast.AST, name: str) -> bool:
-    """Whether another function sees the name too."""
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-    for node in ast.walk(scope):
-        if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
-            return True
-        inner = node is not scope and isinstance(node, functions)
-        if inner and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node)):
-            return True
-    return False
+    given = [n for n in scope.names[name] if isinstance(n.ctx, ast.Store) and id(n) not in inside]
+    return bool(given) and all(id(n) in scope.zeros for n in given)
 
 
 def _may_return(loop: ast.AST) -> bool:

@@ -40,8 +40,12 @@ NAME = "tensor-as-text"
 
 
 def check(file: SourceFile, flow: DeviceFlow) -> Iterator[Finding]:
-    for stop in flow.of_kind("print", "format", "log"):
-        yield from waits(file, stop, NAME)
+    for operation, doing in _DOING.items():
+        for stop in flow.of_kind(operation):
+            yield from waits(file, stop, NAME, doing=doing)
+
+
+_DOING = {"print": "printing", "format": "formatting", "log": "logging"}
 
 
 RULE = Rule(NAME, check, docs=__doc__ or "")
