@@ -102,7 +102,7 @@ def _check(options: argparse.Namespace) -> int:
             if file.syntax_error is not None:
                 place, what = file.syntax_error.span, file.syntax_error.message
                 at = f"{name}:{place.line}:{place.column + 1}"
-                raise RooflintError(f"{at}: {what}: mend the syntax and check again")
+                raise RooflintError(f"{at}: {what}: {file.syntax_error.remedy}")
         failed |= problem.told
     if options.output_format == "json":
         from rooflint.outputs.findings_json import render as render_json

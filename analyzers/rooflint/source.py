@@ -20,6 +20,7 @@ _HEADER = re.compile(
     r"\s*(?:async\s+)?(?:def|class|if|elif|else|for|while|with|try|except|finally|match|case)\b"
 )
 _CONTINUES = re.compile(r"(?:elif|else|except|finally)\b|[)\]}#\s]")
+_TOO_DEEP = "the statement is nested too deeply to be read"
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _MOST_REPAIRS = 12
 _MOST_MERGES = 40
@@ -31,6 +32,13 @@ class SyntaxProblem:
 
     span: SourceSpan
     message: str
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        if self.message == _TOO_DEEP:
+            return "split it to have it checked"
+        return "mend the syntax and check again"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -339,9 +347,13 @@ def _tree(text: str) -> ast.Module | SyntaxError:
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except SyntaxError as error:
+        if (error.msg or "").startswith(("too many nested", "too many statically nested")):
+            error.msg = _TOO_DEEP
         return error
-    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
-        # Null bytes, lone surrogates, absurd nesting.
+    except (RecursionError, MemoryError):
+        return SyntaxError(_TOO_DEEP, (None, 1, 1, None))
+    except (ValueError, OverflowError) as error:
+        # Null bytes, lone surrogates.
         return SyntaxError(str(error) or type(error).__name__, (None, 1, 1, None))
 
 
