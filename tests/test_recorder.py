@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from rooflint_recorder.window import PLAIN_STEPS, Action, Stage, Window
+from rooflint_recorder.window import EARLY_MARKS, PLAIN_STEPS, Action, Stage, Window
 
 SCRIPTS = Path(__file__).parent / "scripts"
 LAUNCH = Path(__file__).parent.parent / "analyzers" / "rooflint_recorder" / "launch.py"
@@ -223,6 +223,17 @@ def test_a_script_without_torch_gets_its_lines_timed(tmp_path: Path) -> None:
     assert len(sleeps) == 3 and all(mark["dur"] >= 20_000 for mark in sleeps)
     assert run.meta["versions"].get("torch") is None
     assert "never imported torch" in run.meta["notes"][0]
+
+
+def test_a_recording_that_ends_before_its_script_says_how_much_it_holds(tmp_path: Path) -> None:
+    script = tmp_path / "long.py"
+    script.write_text(f"for i in range({EARLY_MARKS}):\n    x = i\n")  # two lines a turn
+    run = record(tmp_path, str(script))
+    first, last = run.marks[0], run.marks[-1]
+    held_s = (last["ts"] + last["dur"] - first["ts"]) / 1e6
+    said_s = re.search(r"^Only the first (\S+) s are counted", run.meta["notes"][-1])
+    assert said_s and float(said_s[1]) == pytest.approx(held_s, rel=0.1)
+    assert run.meta["window"]["mark_count"] == EARLY_MARKS
 
 
 @needs_torch

@@ -109,6 +109,9 @@ class Recorder:
         """What was recorded before the window, kept until the window holds a whole step."""
         self._result: Any = None
         self._trace_written = False
+        self._start_s = 0.0
+        self._early_part_s: float | None = None
+        """How long the early part was when its budget was spent."""
         self._cuda = False
         self._busy_writing = False
         self._killed = False
@@ -164,6 +167,7 @@ class Recorder:
             self._stop()
             self._plain.ranges.clear()  # what came before torch is no part of the timeline
             self._window.restart_early()
+            self._early_part_s = None
             self._profiler = TorchProfiler()
             self._profiler.make_way(self._others_profile)
             if self._marks is not None and self._marks.taken_over:
@@ -188,7 +192,7 @@ class Recorder:
             self._cuda = True
             if self._window.restart_early():
                 self._stop()
-                self._result = None
+                self._result = self._early_part_s = None
                 self._start(EARLY_MARKS, EARLY_SECONDS)
 
     def _stepped(self, optimizer: int) -> None:
@@ -199,6 +203,8 @@ class Recorder:
 
     def _budget_is_spent(self) -> None:
         if threading.get_ident() == self._thread and not self._abandoned():
+            if self._window.stage is Stage.EARLY:
+                self._early_part_s = time.monotonic() - self._start_s
             self._do(self._window.full("enough was recorded"))
 
     def _others_profile(self) -> None:
@@ -251,6 +257,7 @@ class Recorder:
             self._step_mark = None
 
     def _start(self, marks: int, seconds: float) -> None:
+        self._start_s = time.monotonic()
         if self._profiler is not None:
             self._profiler.start(self._cuda)
         if self._marks is not None:
@@ -319,6 +326,11 @@ class Recorder:
             self._plain.ranges.clear()
             self._trace_written = True
             self._notes.append("The script never imported torch: its lines are timed, no more.")
+        if self._trace_written and not self._window.whole_steps and self._early_part_s is not None:
+            self._notes.append(
+                f"Only the first {self._early_part_s:.2g} s are counted, which is all that one"
+                " recording holds: profile a shorter run to see what came later."
+            )
 
     def _meta(self, ended: bool) -> dict[str, Any]:
         from datetime import datetime, timezone
