@@ -147,7 +147,7 @@ class Recorder:
         self._finished = True
         with self._noting("The recording could not be finished"):
             if self._window.stage is not Stage.CLOSED:
-                self._window.close("the script ended")
+                self._window.close(self._window.why_closed or "the script ended")
                 if self._steps is not None:
                     self._steps.end()
             self._stop()

@@ -137,6 +137,7 @@ class Window:
         """The early part begins anew, unless it is over; whether it does."""
         if self.stage is Stage.EARLY_FULL and self.steps_seen == 0:
             self.stage = Stage.EARLY
+            self.why_closed = None
         return self.stage is Stage.EARLY
 
     def fall_back_to_early(self) -> None:
