@@ -428,3 +428,46 @@ class Own(pl.LightningModule):
         {statement}
 """
     assert stops_of(text) == []
+
+
+def test_a_function_of_another_file_may_have_waited_for_what_is_timed() -> None:
+    timed = "from lab import run\nstart = time.time()\n{}\nprint(time.time() - start)\n"
+    sure = [
+        [
+            t.sure
+            for t in DeviceFlow.of(rooflint.open_source("t.py", HEAD + timed.format(body))).timings
+        ]
+        for body in ("model(x)", "run(model(x))", "def f():\n    run(model(x))\nf()\nf()")
+    ]
+    assert sure == [[True], [False], [False]]
+
+
+def test_the_forward_of_a_base_is_not_that_of_the_class() -> None:
+    text = """
+class Positions(nn.Embedding):
+    def forward(self, shape):
+        rows, length = shape[:2]
+        return super().forward(torch.arange(0, length, device=self.weight.device))
+positions = Positions(8, 2).to(device)
+for step in range(9):
+    positions(x.shape).mean().backward()
+"""
+    assert stops_of(text) == []
+
+
+def test_a_loop_over_a_state_is_set_up() -> None:
+    text = "for name, value in full_sd.items():\n    (model(x) + value).cpu()\n"
+    assert [s.heat for s in stops_of(text)] == ["once"]
+
+
+def test_what_extends_a_foreign_class_and_has_a_forward_is_a_module() -> None:
+    text = """
+from lab import Encoder
+class Own(Encoder):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(8, 8)
+    def forward(self, hidden):
+        return hidden + self.out(hidden).to(hidden.device)
+"""
+    assert [s.wait.sure for s in stops_of(text) if s.heat == "every step"] == []

@@ -127,6 +127,8 @@ class Timing:
     """What to underline: the difference, or the reading that is too early."""
     start: Clock | None
     fault: Literal["stop", "start", "warm-up"]
+    sure: bool = True
+    """No function of another file, which may have waited, ran in between."""
     in_loop: bool = False
 
 

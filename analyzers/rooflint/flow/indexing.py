@@ -170,7 +170,7 @@ def _tensor_item(
                     ndim = None if one.ndim != 0 else (ndim - 1 if ndim else None)
                     continue
                 if one.place == "cpu" and atom.place == "gpu" and one.ndim != 0:
-                    _index_copy(it, part_node, frame, atom, "an index tensor from the host")
+                    _index_copy(it, part_node, frame, atom, "an index tensor from the host", one)
                     ndim = None
                 elif one.kind == "bool" or (one.kind is None and _looks_like_mask(part_node)):
                     machine.wait(
@@ -255,7 +255,7 @@ def _index_copy(
         subject=node,
         reason=f"{what} is copied to the GPU first",
         # A tuple of numbers reads one element and copies nothing.
-        sure=not isinstance(index, Items),
+        sure=not (isinstance(index, Items) or (isinstance(index, Tensor) and not index.sure)),
     )
 
 
@@ -295,7 +295,9 @@ def store_item(
                     if one.kind == "bool":
                         masks = True
                     elif one.place == "cpu" and one.ndim != 0:
-                        _index_copy(it, part_node, frame, atom, "an index tensor from the host")
+                        _index_copy(
+                            it, part_node, frame, atom, "an index tensor from the host", one
+                        )
                     else:
                         advanced = True
                         if one.ndim == 0:

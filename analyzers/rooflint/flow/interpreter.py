@@ -532,7 +532,10 @@ class Interpreter:
                     loop.is_data = True
                 if atom.path in ("torch.nn.ModuleList", "torch.nn.Sequential"):
                     loop.transparent = True
-        if not _SETUP_NAMES.isdisjoint(_names_of(node).split()):
+        names = _names_of(node).split()
+        if not _SETUP_NAMES.isdisjoint(names) or any(
+            n == "sd" or n.endswith(("_sd", "state_dict")) for n in names
+        ):
             loop.is_quiet = True
 
     def on_with(self, node: ast.With | ast.AsyncWith, frame: Frame) -> bool:

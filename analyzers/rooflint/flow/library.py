@@ -11,7 +11,13 @@ from rooflint.flow.distributions import make_distribution
 from rooflint.flow.facts import MODEL_WORK, TENSOR_WORK, TRAINING_WORK
 from rooflint.flow.machine import Call
 from rooflint.flow.making import create, create_like, make_parameter, tensor_from_data, typed_tensor
-from rooflint.flow.objects import initialize, make_module, object_method, parameters_of
+from rooflint.flow.objects import (
+    initialize,
+    make_module,
+    module_output,
+    object_method,
+    parameters_of,
+)
 from rooflint.flow.places import (
     copy_to_gpu,
     device_asked,
@@ -149,6 +155,8 @@ def call_named(it: Interpreter, path: str, call: Call) -> Value:
             return (Tensor("gpu", kind="int", ndim=1, since=boxes[0].since),)
     if path.startswith("torchvision.datasets"):
         return (instance_at("torchvision.datasets", it, call),)
+    if not name[:1].isupper():
+        it.machine.ran_elsewhere()
     return call_unknown(it, call)
 
 
@@ -346,6 +354,8 @@ def method(it: Interpreter, member: Method, call: Call, node: ast.expr | ast.stm
         if name == "__init__":
             initialize(it, receiver, call)
             return NONE
+        if receiver.is_module and name in ("forward", "__call__"):
+            return module_output(it, receiver, call)
         if name == "__call__":
             return call_unknown(it, call)
         return object_method(it, receiver, name, call, node)

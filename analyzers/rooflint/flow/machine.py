@@ -76,6 +76,7 @@ class Trace:
     launches: bool = False
     waited: bool = False
     used_clock: bool = False
+    ran_elsewhere: bool = False
 
 
 class Machine:
@@ -99,6 +100,8 @@ class Machine:
         self.last_inner_wait: dict[int, int] = {}
         """By depth of loops: when the host last waited at that depth."""
         self.last_inner_launch: dict[int, int] = {}
+        self.last_elsewhere = 0
+        """When a function of another file, which may have waited, last ran."""
         self.wait_is_explicit = False
         self.last_sync: int | None = None
         self.steps = 0
@@ -163,6 +166,13 @@ class Machine:
         self.last_inner_wait[self.loop_depth()] = self.at
         for trace in self.traces:
             trace.waited = True
+
+    def ran_elsewhere(self) -> None:
+        """A function of another file has run."""
+        self.at += 1
+        self.last_elsewhere = self.at
+        for trace in self.traces:
+            trace.ran_elsewhere = True
 
     @property
     def is_pending(self) -> bool:
@@ -238,6 +248,8 @@ class Machine:
                 outer.launches = True
         if trace.waited:
             self.waited()
+        if trace.ran_elsewhere:
+            self.ran_elsewhere()
 
     def synchronized(self, node: ast.expr | ast.stmt) -> None:
         """The host has waited for all of the GPU's work because it was told to."""
@@ -264,6 +276,7 @@ class Machine:
                 self.loop_depth(),
                 self.last_launch > 0,
                 id(frame.function),
+                self.last_elsewhere,
             ),
         )
 

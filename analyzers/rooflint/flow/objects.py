@@ -201,7 +201,7 @@ def call_module(it: Interpreter, one: Instance, call: Call) -> Value:
             inner = replace(call, arguments=[result], keywords={}, nodes=())
             result = it.call(child, inner)
     else:
-        result = _module_output(it, one, call)
+        result = module_output(it, one, call)
     _run_hooks(it, machine.after_modules, [(one,), given, result], call)
     return result
 
@@ -211,7 +211,8 @@ def _run_hooks(it: Interpreter, hooks: list[Value], given: list[Value], call: Ca
         call_with(it, hook, given, without_arguments(call))
 
 
-def _module_output(it: Interpreter, one: Instance, call: Call) -> Value:
+def module_output(it: Interpreter, one: Instance, call: Call) -> Value:
+    """What the `forward` of a library's module makes of its input."""
     machine = it.machine
     values = [*call.arguments, *call.keywords.values()]
     tensors = [t for v in values for t in tensors_in(v)]

@@ -30,7 +30,8 @@ def judge_timing(machine: Machine, at: Site, stops: list[Clock], starts: list[Cl
                 if level > start.depth
             )
             if stop.is_pending and not deeper and not (spans_turns and waited_inside):
-                note_timing(machine, Timing(at, start, "stop"))
+                sure = not start.at < stop.last_elsewhere
+                note_timing(machine, Timing(at, start, "stop", sure))
             elif not stop.is_pending and stop.wait_is_explicit:
                 if start.is_pending and not spans_turns:
                     note_timing(machine, Timing(start.site, start, "start"))

@@ -136,6 +136,7 @@ class Clock:
     launched_before: bool = True
     reader: int = 0
     """The function that read it."""
+    last_elsewhere: int = 0
 
     @property
     def is_pending(self) -> bool:
