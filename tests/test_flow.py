@@ -471,3 +471,17 @@ class Own(Encoder):
         return hidden + self.out(hidden).to(hidden.device)
 """
     assert [s.wait.sure for s in stops_of(text) if s.heat == "every step"] == []
+
+
+def test_what_each_pass_over_the_data_does_once_is_not_hot() -> None:
+    text = """
+loader = DataLoader(TensorDataset(torch.randn(64, 8)))
+def evaluate():
+    seen = model(x)
+    for (batch,) in loader:
+        seen = seen + model(batch.to(device, non_blocking=True))
+    return seen.cpu()
+for size in sizes:
+    evaluate()
+"""
+    assert [s.heat for s in stops_of(text) if s.wait.operation == "cpu"] == ["once"]

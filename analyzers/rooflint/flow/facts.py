@@ -32,7 +32,17 @@ _STEP_NAME = re.compile(
 class Loop:
     """A loop of the file, or a framework that calls a method once a step."""
 
-    __slots__ = ("is_data", "is_quiet", "name", "nested", "own", "site", "transparent")
+    __slots__ = (
+        "holds_passes",
+        "is_data",
+        "is_pass",
+        "is_quiet",
+        "name",
+        "nested",
+        "own",
+        "site",
+        "transparent",
+    )
 
     def __init__(self, site: Site, name: str, transparent: bool):
         self.site = site
@@ -42,6 +52,10 @@ class Loop:
         self.is_quiet = False
         """A loop over parameters or state: set-up, whatever it computes."""
         self.is_data = False
+        self.is_pass = False
+        """A loop over what is called data: all of it is one pass."""
+        self.holds_passes = False
+        """Whole passes over data are part of one turn."""
         self.own = 0.0
         self.nested = 0.0
 
@@ -64,9 +78,11 @@ class Loop:
             return False
         if _EPOCH_NAME.search(self.name) and self.nested >= max(self.own, TENSOR_WORK):
             return False
+        named = bool(_STEP_NAME.search(self.name))
+        if self.holds_passes and not (self.is_data or named or self.own >= TRAINING_WORK):
+            return False
         if self.nested <= self.own or self.is_data:
             return True
-        named = bool(_STEP_NAME.search(self.name))
         return named and (self.nested < TRAINING_WORK or self.own >= MODEL_WORK)
 
 

@@ -93,6 +93,7 @@ _DATA_NAME = re.compile(
     r"(?:^|[ _])(?:data|dl|iter|iterator|train|val|valid|test|eval|prefetcher)(?:$|[ _])"
 )
 """What something that yields batches is called."""
+_BATCH_NAME = re.compile(r"(?:^| )batch")
 _WORD = re.compile(r"[^\W\d]\w*")
 _SETUP_NAMES = frozenset(
     """parameters named_parameters state_dict modules named_modules buffers named_buffers
@@ -431,6 +432,10 @@ class Interpreter:
             element = loaders.on_device(element, Site(frame.block, node.iter))
         elif self._loops_over_data(node):
             element = looped(element)
+        if element != NUMBER:
+            loop.is_pass = bool(
+                _DATA_NAME.search(_names_of(node.iter)) or _BATCH_NAME.search(loop.name)
+            )
         comes_out = self._turns(
             node, frame, lambda: self.assign(node.target, element, frame), None, node.orelse
         )

@@ -150,9 +150,11 @@ class Machine:
         for trace in self.traces:
             if trace.work.get(path, 0.0) < rank:
                 trace.work[path] = rank
-        inner = True
+        inner, within_pass = True, False
         for item in reversed(path):
             if isinstance(item, Loop):
+                item.holds_passes = item.holds_passes or within_pass
+                within_pass = within_pass or item.is_data or item.is_pass
                 if inner:
                     item.own = max(item.own, rank)
                     inner = item.transparent
