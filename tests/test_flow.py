@@ -160,6 +160,15 @@ def test_a_choice_of_devices_is_the_gpu() -> None:
     assert in_a_step("torch.ones(3, device=where).tolist()", setup)
 
 
+@pytest.mark.parametrize(
+    "where",
+    ["f'cuda:{rank}'", "'cuda:%d' % rank", "'cuda:' + str(rank)", "'cuda:{}'.format(rank)", "rank"],
+)
+def test_a_device_is_the_gpu_whatever_its_number(where: str) -> None:
+    setup = f"import os\nrank = int(os.environ['RANK'])\nwhere = torch.device({where})"
+    assert [s.wait.sure for s in in_a_step("torch.ones(3, device=where).tolist()", setup)] == [True]
+
+
 def test_a_device_that_is_not_known_is_only_likely() -> None:
     stops = in_a_step("torch.ones(3, device=somewhere).tolist()", "from lab import somewhere")
     assert [s.wait.sure for s in stops] == [False]

@@ -1361,7 +1361,7 @@ class Interpreter:
             self._difference(node, left, right, frame, left_node)
         if isinstance(op, ast.Mod) and any(_is_text(a) for a in left):
             text.formatted(self, right, right_node, node, frame)
-            return TEXT
+            return text.filled_in(left)
         results: list[Value] = []
         on_gpu = False
         for a in left:
@@ -1688,8 +1688,7 @@ class Interpreter:
                 text.formatted(self, value, part.value, node, frame)
             elif i == 0 and isinstance(part, ast.Constant):
                 start = str(part.value)
-        # `f"cuda:{rank}"` names a device whatever the rank.
-        return constant("cuda:0") if start.startswith("cuda") else TEXT
+        return text.filled_in(constant(start))
 
     def on_lambda(self, node: ast.Lambda, frame: Frame) -> Value:
         return (self.function_at(node, frame, None),)
@@ -1808,7 +1807,7 @@ def _combine(a: Atom, b: Atom, op: ast.operator) -> Value | None:
     if _is_text(a) or (_is_text(b) and isinstance(op, ast.Add)):
         if isinstance(a, Const) and isinstance(b, Const) and isinstance(op, ast.Add):
             return constant(str(a.value) + str(b.value))
-        return TEXT
+        return text.filled_in((a,))
     if isinstance(a, Array) or isinstance(b, Array):
         return (Array(),)
     if isinstance(a, (Num, Const)) and isinstance(b, (Num, Const)):

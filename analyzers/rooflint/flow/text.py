@@ -21,6 +21,7 @@ from rooflint.flow.values import (
     Tensor,
     Text,
     Value,
+    constant,
     items_of,
     join_all,
     string_of,
@@ -40,6 +41,14 @@ def formatted(
     for atom in value:
         if isinstance(atom, Instance) and atom.cls is not None:
             _str_of(it, atom, node, frame)
+
+
+def filled_in(template: Value) -> Value:
+    """A text of which only the start is known: `"cuda:%d" % rank` names a GPU whatever the rank."""
+    starts = [str(a.value) for a in template if isinstance(a, Const)]
+    if starts and len(starts) == len(template) and all(s.startswith("cuda") for s in starts):
+        return constant("cuda:0")
+    return TEXT
 
 
 def _str_of(it: Interpreter, one: Instance, node: ast.expr, frame: Frame) -> None:
@@ -101,7 +110,7 @@ def text_method(
                     value = join_all(list(call.keywords.values()))
                 if value:
                     formatted(it, value, keyword.value, keyword.value, call.frame)
-        return TEXT
+        return filled_in((one,))
     if name == "join":
         value = call.argument(0) or UNKNOWN
         it.elements(value, call.node, call.frame)
