@@ -99,6 +99,12 @@ def test_what_only_looks_like_a_wait_is_none(expression: str) -> None:
     assert in_a_step(expression) == []
 
 
+def test_what_is_asked_for_by_name_may_be_a_flag() -> None:
+    setup = "def flag(batch):\n    if batch.get('verbose'): pass"
+    stops = in_a_step("flag(x)\nflag({'y': out})\nkey() in x", "from lab import key\n" + setup)
+    assert {s.wait.sure for s in stops} == {False}
+
+
 @pytest.mark.parametrize(
     "expression",
     [

@@ -385,5 +385,7 @@ def contains(
             held,
             subject=subject,
             reason="Python compares the elements one by one",
+            # What is looked for may be a key.
+            sure=not any(isinstance(a, (Unknown, Text)) for a in left),
         )
     return NUMBER

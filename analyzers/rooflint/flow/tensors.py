@@ -83,6 +83,9 @@ def tensor_method(
         # A batch of unknown shape that was taken for a tensor.
         pair = tuple_of([TEXT, (atom,)])
         return items_of({"items": pair, "keys": TEXT}.get(name, (atom,)))
+    if name in ("get", "pop", "setdefault"):
+        # What is asked for by name may be a flag as well as a tensor.
+        return (replace(atom, sure=False), *NONE)
     if name.startswith("get_"):
         # No tensor answers to it: what was taken for one is something else.
         return UNKNOWN
