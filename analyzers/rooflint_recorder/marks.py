@@ -14,6 +14,7 @@ is not asked for; older ones through `sys.settrace`.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 from types import CodeType, FrameType
@@ -93,7 +94,8 @@ class LineMarks:
         while stack:
             mark = stack.pop()
             if mark is not None:
-                mark.__exit__(None, None, None)
+                with contextlib.suppress(Exception):  # a signal may have come as it was closed
+                    mark.__exit__(None, None, None)
         self._detach()
 
     def end_in_child(self) -> None:

@@ -113,7 +113,7 @@ class Recorder:
         self._early_part_s: float | None = None
         """How long the early part was when its budget was spent."""
         self._cuda = False
-        self._busy_writing = False
+        self._busy = False
         self._killed = False
         self._finished = False
         self._forked_while_recording = False
@@ -219,6 +219,13 @@ class Recorder:
     # --- the window's actions ------------------------------------------------------------
 
     def _do(self, action: Action) -> None:
+        busy, self._busy = self._busy, True
+        self._carry_out(action)
+        self._busy = busy
+        if self._killed and not busy:
+            self._end_terminated()
+
+    def _carry_out(self, action: Action) -> None:
         with self._noting("The window could not be followed"):
             if action is Action.PAUSE:
                 self._set_early_aside()
@@ -266,12 +273,14 @@ class Recorder:
 
     def _stop(self) -> None:
         self._deadline.stop()
-        if self._marks is not None:
-            self._marks.end()
-        self._end_step()
-        if self._profiler is not None and self._profiler.running:
-            self._synchronise()
-            self._result = self._profiler.stop()
+        try:
+            if self._marks is not None:
+                self._marks.end()
+            self._end_step()
+        finally:
+            if self._profiler is not None and self._profiler.running:
+                self._synchronise()
+                self._result = self._profiler.stop()
 
     def _synchronised_clock(self) -> float:
         self._synchronise()
@@ -286,7 +295,7 @@ class Recorder:
     # --- writing -------------------------------------------------------------------------
 
     def _write(self, ended: bool) -> None:
-        self._busy_writing = True
+        busy, self._busy = self._busy, True
         try:
             with self._noting("The trace could not be written"):
                 self._write_trace()
@@ -304,9 +313,7 @@ class Recorder:
             with contextlib.suppress(OSError):
                 recording_folder.write_meta(self._folder, self._meta(ended))
         finally:
-            self._busy_writing = False
-        if self._killed and not ended:
-            self._die()
+            self._busy = busy
 
     def _write_trace(self) -> None:
         if self._trace_written:
@@ -428,13 +435,12 @@ class Recorder:
 
     def _on_terminate(self, number: int, frame: FrameType | None) -> None:
         self._killed = True
-        if self._busy_writing:
-            return
+        if not self._busy:  # else once that is done: what was recorded is in the middle of it
+            self._end_terminated()
+
+    def _end_terminated(self) -> None:
         self.exit_error = "terminated"
         self.finish()
-        self._die()
-
-    def _die(self) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)
 
