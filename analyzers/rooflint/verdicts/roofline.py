@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from rooflint.model import KernelCost, LineCost, Peaks, Provenance, Recording
 from rooflint.verdicts.gpus import find_peaks
@@ -136,7 +137,7 @@ def _completed(own: Peaks | None, table: Peaks | None) -> Peaks | None:
         for pipe, peak in table.flop_per_s.items()
         if pipe.removeprefix("tensor ") not in stated
     }
-    return replace(own, flop_per_s={**rest, **own.flop_per_s})
+    return replace(own, flop_per_s={**rest, **own.flop_per_s}) if rest else own
 
 
 def peak_of(pipe: str, peaks: Peaks) -> float | None:
@@ -154,7 +155,13 @@ _TENSOR_TYPES = ("tf32", "bf16", "fp16", "fp8", "int8")
 
 def is_product(kernel: KernelCost) -> bool:
     """Whether a kernel multiplies matrices (convolutions and attention included)."""
-    return bool(_PRODUCT.search(kernel.name) or _PRODUCT_OP.search(kernel.op or ""))
+    return _names_product(kernel.name, kernel.op)
+
+
+@lru_cache(maxsize=4096)
+def _names_product(kernel_name: str, op: str | None) -> bool:
+    # A recording has many kernels of few names, and each is asked about several times.
+    return bool(_PRODUCT.search(kernel_name) or _PRODUCT_OP.search(op or ""))
 
 
 _PRODUCT = re.compile(
