@@ -1,10 +1,12 @@
 """Where each value lives, which loops run it, which helpers hide a wait.
 
 `values` are what names can stand for, `machine` the state while a file is followed, `facts` what
-comes out of it. `interpreter` follows the statements; what they call outside of the file goes to
-`library`, and from there to `python_calls`, `tensors`, `making`, `objects`, `training`, `loaders`,
-`distributions`, `containers` and `text`, all by the data of `torch_calls`. `indexing`, `timing`,
-`type_checks` and `places` say what their names say.
+comes out of it. `interpreter` hands each node to the room that knows it: `statements`, `branches`,
+`loops`, `definitions`, `names`, `calls`, `operators`, `displays`; `unasked` follows what nothing
+calls. What is called outside of the file goes to `library`, and from there to `python_calls`,
+`tensors`, `making`, `objects`, `training`, `loaders`, `distributions`, `containers` and `text`, all
+by the data of `torch_calls`. `indexing`, `timing`, `type_checks` and `places` say what their names
+say.
 """
 
 from __future__ import annotations

@@ -1,0 +1,332 @@
+"""Conditions: which side is taken, how often, and what that says about names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from rooflint.flow import calls, names, operators, type_checks
+from rooflint.flow.facts import Guard, Loop
+from rooflint.flow.machine import Call
+from rooflint.flow.values import (
+    UNKNOWN,
+    Atom,
+    Bound,
+    Class,
+    Const,
+    DeviceIs,
+    Frame,
+    Function,
+    Instance,
+    Opaque,
+    Partial,
+    Ref,
+    Site,
+    Tensor,
+    Unknown,
+    Value,
+    join,
+)
+
+if TYPE_CHECKING:
+    from rooflint.flow.interpreter import Interpreter
+
+
+def on_if(it: Interpreter, node: ast.If, frame: Frame) -> bool:
+    truth = condition(it, node.test, frame)
+    if truth is True:
+        narrow(it, node.test, frame, True)
+        path = it.machine.path
+        if _fills_what_is_missing(it, node, frame):
+            it.machine.path = (*path, Guard(Site(frame.block, node.test)))
+        comes_out = it.statements(node.body, frame)
+        it.machine.path = path
+        return comes_out
+    if truth is False:
+        narrow(it, node.test, frame, False)
+        return it.statements(node.orelse, frame)
+    machine = it.machine
+    before, path = frame.vars, machine.path
+    guard = Guard(Site(frame.block, node.test))
+    machine.branches += 1
+    frame.vars = dict(before)
+    narrow(it, node.test, frame, True)
+    if (
+        _is_seldom(it, node.test, frame)
+        or _leaves(node.body)
+        or _fills_what_is_missing(it, node, frame)
+        or (_asks_for_nothing(node.test) and _turns_back(node.body))
+    ):
+        machine.path = (*path, guard)
+    comes_out = it.statements(node.body, frame)
+    after_body = frame.vars
+    frame.vars = dict(before)
+    machine.path = path
+    narrow(it, node.test, frame, False)
+    if node.orelse and _leaves(node.orelse):
+        machine.path = (*path, guard)
+    comes_out_else = it.statements(node.orelse, frame)
+    machine.path = path
+    machine.branches -= 1
+    if comes_out and comes_out_else:
+        frame.vars = names.join_vars(after_body, frame.vars)
+    elif comes_out:
+        frame.vars = after_body
+    return comes_out or comes_out_else
+
+
+def _is_seldom(it: Interpreter, test: ast.expr, frame: Frame) -> bool:
+    """Whether a condition holds only on some steps: every n-th, the first, the last."""
+    if isinstance(test, ast.BoolOp):
+        seldom = [_is_seldom(it, v, frame) for v in test.values]
+        return any(seldom) if isinstance(test.op, ast.And) else all(seldom)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = test.operand
+        return _is_modulo(it, inner, frame)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        op, left, right = test.ops[0], test.left, test.comparators[0]
+        if isinstance(op, ast.Eq):
+            if _is_modulo(it, left, frame) or _is_modulo(it, right, frame):
+                return True
+            return _is_loop_name(it, left) or _is_loop_name(it, right)
+    if isinstance(test, (ast.Name, ast.Attribute)):
+        name = test.id if isinstance(test, ast.Name) else test.attr
+        return name.startswith(("should_log", "do_log", "log_now", "is_last", "last_batch"))
+    return False
+
+
+def _fills_what_is_missing(it: Interpreter, node: ast.If, frame: Frame) -> bool:
+    """`if it.mask is None: it.mask = ...` and its like: made once and kept."""
+    missing = _missing_in(node.test)
+    if missing is None:
+        return False
+    kept, owner = missing
+    for statement in node.body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        if isinstance(statement, ast.AnnAssign):
+            targets = [statement.target]
+        for target in targets:
+            if isinstance(target, ast.Subscript) and ast.unparse(target.value) == owner:
+                return True
+            if isinstance(target, ast.Attribute) and ast.unparse(target) == kept:
+                holders = it.value(target.value, frame)
+                # What lives for one step only keeps it for one step only.
+                return not any(
+                    isinstance(a, Instance) and a.facts.get("lives_a_step") for a in holders
+                )
+    return False
+
+
+def _is_modulo(it: Interpreter, node: ast.expr, frame: Frame) -> bool:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        divisor = it.quietly(node.right, frame)
+        numbers = [a.value for a in divisor if isinstance(a, Const) and a.type == "int"]
+        return not numbers or max(numbers) > 3
+    return False
+
+
+def _is_loop_name(it: Interpreter, node: ast.expr) -> bool:
+    if not isinstance(node, ast.Name):
+        return False
+    return any(isinstance(item, Loop) and node.id in item.name.split() for item in it.machine.path)
+
+
+def condition(it: Interpreter, test: ast.expr, frame: Frame) -> bool | None:
+    """Follow a condition; its truth, if that is known."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        truth = condition(it, test.operand, frame)
+        return None if truth is None else not truth
+    if isinstance(test, ast.BoolOp):
+        is_and = isinstance(test.op, ast.And)
+        saved = frame.vars
+        frame.vars = dict(saved)
+        known: bool | None = is_and
+        for operand in test.values:
+            truth = condition(it, operand, frame)
+            if truth is not None and truth is not is_and:
+                known = not is_and
+                break
+            if truth is None:
+                known = None
+                narrow(it, operand, frame, is_and)
+        assigned = frame.vars
+        frame.vars = saved
+        for name, value in assigned.items():
+            if name not in saved:
+                saved[name] = value
+        return known
+    value = it.value(test, frame)
+    tested(it, value, test, frame)
+    return _truth(value)
+
+
+def tested(it: Interpreter, value: Value, node: ast.expr, frame: Frame) -> None:
+    """The truth of a value is asked for."""
+    if any(isinstance(a, Tensor) and a.place != "cpu" for a in value):
+        tensors = tuple(a for a in value if not isinstance(a, Opaque))
+        it.machine.wait("condition", node, frame, tensors, subject=node)
+    for atom in value:
+        if isinstance(atom, Instance) and atom.cls is not None:
+            method = atom.cls.find("__bool__") or atom.cls.find("__len__")
+            if method is not None:
+                bound = names.bound(it, method, atom, node, frame)
+                calls.call_value(it, bound, Call(node, frame, [], {}))
+
+
+def narrow(it: Interpreter, test: ast.expr, frame: Frame, holds: bool) -> None:
+    """What a condition says about names where it holds, or does not."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        narrow(it, test.operand, frame, not holds)
+    elif isinstance(test, ast.BoolOp):
+        if isinstance(test.op, ast.And) is holds:
+            for operand in test.values:
+                narrow(it, operand, frame, holds)
+    elif isinstance(test, ast.Name):
+        _keep(it, test.id, frame, lambda a: _truth((a,)) is not (not holds))
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1:
+        op, right = test.ops[0], test.comparators[0]
+        none = isinstance(right, ast.Constant) and right.value is None
+        if none and isinstance(op, (ast.Is, ast.IsNot)):
+            want = isinstance(op, ast.Is) is holds
+            name = test.left.target if isinstance(test.left, ast.NamedExpr) else test.left
+            if isinstance(name, ast.Name):
+                _keep(it, name.id, frame, lambda a: operators.is_none(a) is want or _is_vague(a))
+    elif isinstance(test, ast.Call) and test.args and isinstance(test.args[0], ast.Name):
+        checks = type_checks.type_check(it, test, frame)
+        if checks is not None:
+            _keep(it, test.args[0].id, frame, lambda a: checks(a) is not (not holds))
+
+
+def _keep(it: Interpreter, name: str, frame: Frame, test: Callable[[Atom], bool]) -> None:
+    value = frame.vars.get(name)
+    if value is not None:
+        kept = tuple(a for a in value if test(a))
+        if kept and kept != value:
+            frame.vars[name] = kept
+
+
+def on_conditional(it: Interpreter, node: ast.IfExp, frame: Frame) -> Value:
+    truth = condition(it, node.test, frame)
+    if truth is True:
+        return it.value(node.body, frame)
+    if truth is False:
+        return it.value(node.orelse, frame)
+    saved = frame.vars
+    frame.vars = dict(saved)
+    narrow(it, node.test, frame, True)
+    body = it.value(node.body, frame)
+    frame.vars = dict(saved)
+    narrow(it, node.test, frame, False)
+    other = it.value(node.orelse, frame)
+    frame.vars = saved
+    return join(body, other)
+
+
+def on_boolean(it: Interpreter, node: ast.BoolOp, frame: Frame) -> Value:
+    result: Value = ()
+    is_and = isinstance(node.op, ast.And)
+    before = frame.vars
+    for i, operand in enumerate(node.values):
+        last = i + 1 == len(node.values)
+        if last:
+            value = it.value(operand, frame)
+            result = join(result, value)
+            break
+        value = it.value(operand, frame)
+        tested(it, value, operand, frame)
+        truth = _truth(value)
+        if truth is not None and truth is not is_and:
+            result = join(result, value)
+            break
+        if truth is None:
+            result = join(result, value if not is_and else _falsy(value))
+            frame.vars = dict(frame.vars)
+            narrow(it, operand, frame, is_and)
+    for name, value in before.items():
+        frame.vars[name] = join(frame.vars.get(name, ()), value)
+    return result or UNKNOWN
+
+
+def _missing_in(test: ast.expr) -> tuple[str, str] | None:
+    """What a condition finds missing, and what that would be kept in."""
+    if isinstance(test, ast.BoolOp):
+        return next((found for v in test.values if (found := _missing_in(v))), None)
+    negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+    inner = test.operand if isinstance(test, ast.UnaryOp) and negated else test
+    if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name):
+        if negated and inner.func.id == "hasattr" and len(inner.args) == 2:
+            name = inner.args[1].value if isinstance(inner.args[1], ast.Constant) else ""
+            return f"{ast.unparse(inner.args[0])}.{name}", ""
+        if negated and inner.func.id == "len" and inner.args:
+            return "", ast.unparse(inner.args[0])
+    if negated and isinstance(inner, (ast.Name, ast.Attribute)):
+        return ast.unparse(inner), ast.unparse(inner)
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return None
+    left, op, right = test.left, test.ops[0], test.comparators[0]
+    if isinstance(op, ast.NotIn):
+        return "", ast.unparse(right)
+    value = right.value if isinstance(right, ast.Constant) else ...
+    if isinstance(op, ast.Is) and value is None:
+        # `cache["mask"] is None` is kept in `cache`, `self.mask is None` in itself.
+        owner = ast.unparse(left.value) if isinstance(left, ast.Subscript) else ""
+        return ast.unparse(left), owner
+    if not isinstance(op, ast.Eq) or value != 0 or not isinstance(left, ast.Call):
+        return None
+    if isinstance(left.func, ast.Name) and left.func.id == "len" and left.args:
+        return "", ast.unparse(left.args[0])
+    return None
+
+
+def _asks_for_nothing(test: ast.expr) -> bool:
+    """Whether a condition asks if a count or a sum is zero."""
+    if isinstance(test, ast.BoolOp):
+        return all(_asks_for_nothing(v) for v in test.values)
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return False
+    right = test.comparators[0]
+    return (
+        isinstance(test.ops[0], ast.Eq)
+        and isinstance(right, ast.Constant)
+        and right.value == 0
+        and isinstance(test.left, (ast.Call, ast.Attribute, ast.Name, ast.Subscript))
+    )
+
+
+def _turns_back(body: list[ast.stmt]) -> bool:
+    return isinstance(body[-1], (ast.Return, ast.Continue))
+
+
+def _leaves(body: list[ast.stmt]) -> bool:
+    """Whether a branch ends the loop or the program: it runs once at most."""
+    last = body[-1]
+    if isinstance(last, (ast.Raise, ast.Break)):
+        return True
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        function = last.value.func
+        return isinstance(function, ast.Attribute) and function.attr in ("exit", "_exit", "abort")
+    return False
+
+
+def _truth(value: Value) -> bool | None:
+    truths: set[bool | None] = set()
+    for atom in value:
+        if isinstance(atom, Const):
+            truths.add(bool(atom.value) if atom.type in ("bool", "NoneType", "str") else None)
+        elif isinstance(atom, (Function, Bound, Class, Ref, DeviceIs, Partial)) or (
+            isinstance(atom, Instance)
+            and not (atom.cls is None or atom.cls.find("__len__") or atom.cls.find("__bool__"))
+        ):
+            truths.add(True)
+        else:
+            truths.add(None)
+    return truths.pop() if len(truths) == 1 else None
+
+
+def _falsy(value: Value) -> Value:
+    return tuple(a for a in value if _truth((a,)) is not True)
+
+
+def _is_vague(atom: Atom) -> bool:
+    return isinstance(atom, Unknown)

@@ -1,0 +1,131 @@
+"""Functions and classes where they are defined."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from rooflint.flow import calls, names, places, statements
+from rooflint.flow.machine import Call
+from rooflint.flow.values import Bound, Class, Frame, Function, Instance, Partial, Ref, Value
+
+if TYPE_CHECKING:
+    from rooflint.flow.interpreter import Interpreter
+
+_FunctionNode = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def on_define(it: Interpreter, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
+    function = function_at(it, node, frame, None)
+    names.bind(it, node.name, _decorated(it, function, node, frame), frame)
+
+
+def function_at(
+    it: Interpreter,
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+    frame: Frame,
+    owner: Class | None,
+) -> Function:
+    """The function that a `def` or `lambda` makes in this frame."""
+
+    def make() -> Function:
+        function = Function(node, frame, frame.block, owner)
+        it.functions.append(function)
+        return function
+
+    function = it.machine.make(node, "function", make)
+    function.frame = frame
+    if not isinstance(node, ast.Lambda):
+        found = it.generators.get(id(node))
+        if found is None:
+            found = "yield" in frame.block.text and _yields(node.body)
+            it.generators[id(node)] = found
+        function.is_generator = found
+    arguments = node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    count = len(arguments.defaults)
+    for parameter, default in zip(
+        positional[len(positional) - count :], arguments.defaults, strict=True
+    ):
+        function.defaults[parameter.arg] = it.value(default, frame)
+    for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if default is not None:
+            function.defaults[parameter.arg] = it.value(default, frame)
+    return function
+
+
+def _decorated(
+    it: Interpreter, function: Function, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame
+) -> Value:
+    value: Value = (function,)
+    for decorator in reversed(node.decorator_list):
+        how = it.value(decorator, frame)
+        name = next((a.path for a in how if isinstance(a, Ref)), "")
+        if name in ("builtins.property", "functools.cached_property"):
+            function.role = "property"
+        elif name == "builtins.staticmethod":
+            function.role = "static"
+        elif name == "builtins.classmethod":
+            function.role = "class"
+        elif name.endswith(("contextlib.contextmanager", "contextlib.asynccontextmanager")):
+            function.is_context = True
+        elif any(statements.is_no_grad(a) for a in how) or name in places.NO_GRAD:
+            function.no_grad = True
+        elif any(isinstance(a, (Function, Bound, Class, Partial)) for a in how):
+            value = calls.call_value(it, how, Call(decorator, frame, [value], {}))
+    return value
+
+
+def on_define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
+    bases = [a for b in node.bases for a in it.value(b, frame)]
+    one = it.machine.make(node, "class", lambda: Class(node, frame.block, tuple(bases)))
+    one.bases = tuple(bases)
+    if not it.classes or one not in it.classes:
+        it.classes.append(one)
+    inside = Frame(frame.block, frame)
+    decorations = [it.value(decorator, frame) for decorator in node.decorator_list]
+    for how in decorations:
+        one.is_record = (
+            one.is_record
+            or any(isinstance(a, Ref) and a.path.endswith("dataclass") for a in how)
+            or any(isinstance(a, Instance) and a.path.endswith("dataclass") for a in how)
+        )
+    if any(isinstance(b, Ref) and b.path.endswith("NamedTuple") for b in bases):
+        one.is_record = True
+    for statement in node.body:
+        if isinstance(statement, _FunctionNode):
+            function = function_at(it, statement, inside, one)
+            function.owner = one
+            value = _decorated(it, function, statement, inside)
+            inside.vars[statement.name] = value
+            continue
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            name = statement.target.id
+            one.fields += [name] if name not in one.fields else []
+        it.statements([statement], inside)
+    one.attributes = {**one.attributes, **inside.vars}
+    # Methods see the module's names, not the class's.
+    for value in inside.vars.values():
+        for atom in value:
+            if isinstance(atom, Function) and atom.frame is inside:
+                atom.frame = frame
+    value: Value = (one,)
+    for how, decorator in zip(decorations, node.decorator_list, strict=True):
+        if any(isinstance(a, (Function, Bound)) for a in how):
+            value = calls.call_value(it, how, Call(decorator, frame, [value], {}))
+    names.bind(it, node.name, value, frame)
+
+
+def on_lambda(it: Interpreter, node: ast.Lambda, frame: Frame) -> Value:
+    return (function_at(it, node, frame, None),)
+
+
+def _yields(body: list[ast.stmt]) -> bool:
+    waiting: list[ast.AST] = list(body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if not isinstance(node, (*_FunctionNode, ast.Lambda, ast.ClassDef)):
+            waiting.extend(ast.iter_child_nodes(node))
+    return False

@@ -1,0 +1,307 @@
+"""Loops, comprehensions, and what iterating over a value yields."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rooflint.flow import branches, calls, loaders, names, places
+from rooflint.flow.facts import Loop
+from rooflint.flow.machine import Call, elements_of_list, fixed_items
+from rooflint.flow.values import (
+    NUMBER,
+    TEXT,
+    UNKNOWN,
+    Array,
+    Atom,
+    Const,
+    DictOf,
+    Frame,
+    Generator,
+    Instance,
+    Items,
+    ListOf,
+    Opaque,
+    Site,
+    Tensor,
+    Text,
+    TupleOf,
+    Unknown,
+    Value,
+    constant,
+    items_of,
+    join_all,
+    looped,
+)
+
+if TYPE_CHECKING:
+    from rooflint.flow.interpreter import Interpreter
+
+_BATCH_NAME = re.compile(r"(?:^| )batch")
+_DATA_NAME = re.compile(
+    r"loader|dataset|batches|log_every|"
+    r"(?:^|[ _])(?:data|dl|iter|iterator|train|val|valid|test|eval|prefetcher)(?:$|[ _])"
+)
+"""What something that yields batches is called."""
+_MOST_PASSES = 3
+_SETUP_NAMES = frozenset(
+    """parameters named_parameters state_dict modules named_modules buffers named_buffers
+    children named_children""".split()
+)
+
+
+def on_for(it: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
+    machine = it.machine
+    iterable = it.value(node.iter, frame)
+    loop = machine.loop(node, lambda: Loop(Site(frame.block, node), names_of(node.target), False))
+    _describe(it, loop, iterable, node.iter)
+    path = machine.path
+    machine.path = (*path, loop)
+    element = elements(it, iterable, node.iter, frame)
+    if loaders.yields_prepared(iterable):
+        batch: Value = (Tensor("cpu"),)
+        places.copy_to_gpu(it, node.iter, frame, batch, True, None, "prepared")
+        element = loaders.on_device(element, Site(frame.block, node.iter))
+    elif _loops_over_data(it, node):
+        element = looped(element)
+    if element != NUMBER:
+        loop.is_pass = bool(_DATA_NAME.search(names_of(node.iter)) or _BATCH_NAME.search(loop.name))
+    comes_out = _turns(
+        it, node, frame, lambda: names.assign(it, node.target, element, frame), None, node.orelse
+    )
+    machine.path = path
+    return comes_out
+
+
+def on_while(it: Interpreter, node: ast.While, frame: Frame) -> bool:
+    machine = it.machine
+    loop = machine.loop(node, lambda: Loop(Site(frame.block, node), names_of(node.test), False))
+    path = machine.path
+    machine.path = (*path, loop)
+    comes_out = _turns(it, node, frame, None, node.test, node.orelse)
+    machine.path = path
+    return comes_out
+
+
+def _turns(
+    it: Interpreter,
+    node: ast.For | ast.AsyncFor | ast.While,
+    frame: Frame,
+    bind: Callable[[], None] | None,
+    test: ast.expr | None,
+    orelse: list[ast.stmt],
+) -> bool:
+    """Follow a loop's body until its names come to rest."""
+    machine = it.machine
+    escape = Escape()
+    it.escapes.append(escape)
+    outer_iterations = machine.iterations
+    endless = False
+    entry = frame.vars
+    out: dict[str, Value] | None = None
+    for turn in range(_MOST_PASSES):
+        writes, timing = len(machine.writes), machine.at
+        machine.iterations = (*outer_iterations, machine.at)
+        frame.vars = dict(entry)
+        escape.continues.clear()
+        if test is not None:
+            truth = branches.condition(it, test, frame)
+            endless = truth is True
+            if truth is False:
+                out = frame.vars
+                break
+            branches.narrow(it, test, frame, True)
+        if bind is not None:
+            bind()
+        comes_out = it.statements(node.body, frame)
+        ends = [*escape.continues, *([frame.vars] if comes_out else [])]
+        if not ends:
+            out = None
+            break
+        out = ends[0]
+        for other in ends[1:]:
+            out = names.join_vars(out, other)
+        again = names.join_vars(entry, out)
+        still = again == entry and writes == len(machine.writes)
+        if still and (turn or timing == machine.at):
+            break
+        entry = again
+    machine.iterations = outer_iterations
+    it.escapes.pop()
+    exits = list(escape.breaks)
+    if out is not None and not endless:
+        frame.vars = out
+        if orelse:
+            if it.statements(orelse, frame):
+                exits.append(frame.vars)
+        else:
+            exits.append(out)
+    if not exits:
+        if not endless and bind is not None:
+            frame.vars = entry
+            return True
+        return False
+    joined = exits[0]
+    for other in exits[1:]:
+        joined = names.join_vars(joined, other)
+    frame.vars = joined
+    return True
+
+
+def _loops_over_data(it: Interpreter, node: ast.For | ast.AsyncFor) -> bool:
+    """Whether a loop trains, or its iterable is called what data is called."""
+    if any(function.name == "forward" for function in it.machine.running):
+        return False
+    known = it.data_loops.get(id(node))
+    if known is None:
+        known = it.data_loops[id(node)] = bool(_DATA_NAME.search(names_of(node.iter))) or any(
+            isinstance(n, ast.Attribute) and n.attr == "backward" for n in ast.walk(node)
+        )
+    return known
+
+
+def _describe(it: Interpreter, loop: Loop, iterable: Value, node: ast.expr) -> None:
+    for atom in iterable:
+        if isinstance(atom, Items):
+            loop.is_data = loop.is_data or atom.is_data
+        if isinstance(atom, Instance):
+            if atom.path.endswith("DataLoader"):
+                loop.is_data = True
+            if atom.path in ("torch.nn.ModuleList", "torch.nn.Sequential"):
+                loop.transparent = True
+    names = names_of(node).split()
+    if not _SETUP_NAMES.isdisjoint(names) or any(
+        n == "sd" or n.endswith(("_sd", "state_dict")) for n in names
+    ):
+        loop.is_quiet = True
+
+
+def on_comprehension(
+    it: Interpreter,
+    node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
+    frame: Frame,
+) -> Value:
+    machine = it.machine
+    inside = Frame(frame.block, frame, None)
+    path = machine.path
+    fixed: list[Value] | None = None
+    for i, generator in enumerate(node.generators):
+        iterable = it.value(generator.iter, frame if i == 0 else inside)
+        loop = machine.loop(
+            generator.target,
+            lambda g=generator: Loop(Site(frame.block, node), names_of(g.target), True),
+        )
+        _describe(it, loop, iterable, generator.iter)
+        loop.transparent = True
+        machine.path = (*machine.path, loop)
+        element = elements(it, iterable, generator.iter, inside)
+        fixed = fixed_items(iterable) if i == 0 and len(node.generators) == 1 else None
+        names.assign(it, generator.target, element, inside)
+        for test in generator.ifs:
+            branches.condition(it, test, inside)
+            branches.narrow(it, test, inside, True)
+    result: Value
+    if isinstance(node, ast.DictComp):
+        made = machine.dict_at(node)
+        if fixed is not None and 0 < len(fixed) <= 8:
+            for item in fixed:
+                names.assign(it, node.generators[0].target, item, inside)
+                machine.put(made, it.value(node.key, inside), it.value(node.value, inside))
+        else:
+            key = it.value(node.key, inside)
+            machine.put(made, key, it.value(node.value, inside))
+        result = (made,)
+    elif isinstance(node, ast.GeneratorExp):
+        result = items_of(it.value(node.elt, inside))
+    else:
+        one = machine.list_at(node)
+        small = fixed is not None and 0 < len(fixed) <= 4 and not node.generators[0].ifs
+        if small and fixed is not None:
+            items: list[Value] = []
+            for item in fixed:
+                names.assign(it, node.generators[0].target, item, inside)
+                items.append(it.value(node.elt, inside))
+            machine.fill(one, items)
+        else:
+            machine.append_like(one, it.value(node.elt, inside))
+        result = (one,)
+    machine.path = path
+    return result
+
+
+def elements(it: Interpreter, value: Value, node: ast.expr | ast.stmt, frame: Frame) -> Value:
+    """What iterating over a value yields."""
+    results: list[Value] = []
+    for atom in value:
+        if isinstance(atom, Generator):
+            results.append(calls.run_generator(it, atom, Call(node, frame, [], {})))
+        elif isinstance(atom, Instance):
+            results.append(_elements_of_instance(it, atom, node, frame))
+        else:
+            results.append(_elements_of(atom))
+    return join_all(results) or UNKNOWN
+
+
+def _elements_of_instance(
+    it: Interpreter, one: Instance, node: ast.expr | ast.stmt, frame: Frame
+) -> Value:
+    method = one.cls.find("__iter__") if one.cls is not None else None
+    at = calls.as_expr(node)
+    if method is not None:
+        made = calls.call_value(
+            it, names.bound(it, method, one, at, frame), Call(node, frame, [], {})
+        )
+        if (one,) == made:
+            following = one.cls.find("__next__") if one.cls is not None else None
+            if following is None:
+                return UNKNOWN
+            return calls.call_value(
+                it, names.bound(it, following, one, at, frame), Call(node, frame, [], {})
+            )
+        return elements(it, made, node, frame)
+    getter = one.cls.find("__getitem__") if one.cls is not None else None
+    if getter is not None:
+        return calls.call_value(
+            it, names.bound(it, getter, one, at, frame), Call(node, frame, [NUMBER], {})
+        )
+    return loaders.elements_of(it, one, node, frame)
+
+
+def _elements_of(atom: Atom) -> Value:
+    if isinstance(atom, TupleOf):
+        return join_all(atom.items) or UNKNOWN
+    if isinstance(atom, Items):
+        return atom.element
+    if isinstance(atom, ListOf):
+        return elements_of_list(atom)
+    if isinstance(atom, DictOf):
+        keys = [constant(k) for k in list(atom.known)[:4]]
+        return join_all([atom.keys, *keys]) or UNKNOWN
+    if isinstance(atom, Tensor):
+        return (replace(atom, ndim=atom.ndim - 1 if atom.ndim else None),)
+    if isinstance(atom, (Opaque, Array, Unknown)):
+        return (atom,)
+    if isinstance(atom, (Text, Const)):
+        return TEXT
+    return UNKNOWN
+
+
+def names_of(node: ast.expr) -> str:
+    return " ".join(
+        n.id if isinstance(n, ast.Name) else n.attr
+        for n in ast.walk(node)
+        if isinstance(n, (ast.Name, ast.Attribute))
+    )
+
+
+class Escape:
+    """Where `break` and `continue` of a loop lead."""
+
+    __slots__ = ("breaks", "continues")
+
+    def __init__(self) -> None:
+        self.breaks: list[dict[str, Value]] = []
+        self.continues: list[dict[str, Value]] = []

@@ -1,0 +1,272 @@
+"""Names, attributes and targets of assignments."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rooflint.flow import calls, containers, indexing, library, objects, places
+from rooflint.flow.machine import Call
+from rooflint.flow.torch_calls import HOST_ATTRIBUTES, TENSOR_ATTRIBUTES
+from rooflint.flow.values import (
+    NUMBER,
+    TEXT,
+    UNKNOWN,
+    Array,
+    Atom,
+    Bound,
+    Class,
+    Const,
+    DeviceIs,
+    DictOf,
+    Frame,
+    Function,
+    Generator,
+    Instance,
+    Items,
+    ListOf,
+    Method,
+    Opaque,
+    Ref,
+    Super,
+    Tensor,
+    Text,
+    TupleOf,
+    Unknown,
+    Value,
+    constant,
+    items_of,
+    join,
+    join_all,
+)
+
+if TYPE_CHECKING:
+    from rooflint.flow.interpreter import Interpreter
+
+
+def bind(it: Interpreter, name: str, value: Value, frame: Frame) -> None:
+    """Give a name a value."""
+    owner = frame.names_elsewhere.get(name)
+    if owner is not None:
+        value = join(owner.vars.get(name, ()), value)
+    else:
+        owner = frame
+    if owner.parent is None and owner.vars.get(name) != value:
+        it.machine.writes.append(0)
+    owner.vars[name] = value
+
+
+def assign(it: Interpreter, target: ast.expr, value: Value, frame: Frame) -> None:
+    """Give a target of an assignment a value."""
+    if isinstance(target, ast.Name):
+        bind(it, target.id, value, frame)
+    elif isinstance(target, ast.Attribute):
+        for atom in it.value(target.value, frame):
+            if isinstance(atom, Instance):
+                _note_parameter(it, atom, target.attr, value)
+                it.machine.write_attribute(atom, target.attr, value)
+            elif isinstance(atom, Class):
+                atom.attributes[target.attr] = join(atom.attributes.get(target.attr, ()), value)
+    elif isinstance(target, ast.Subscript):
+        _store(it, target, value, frame)
+    elif isinstance(target, ast.Starred):
+        element = it.elements(value, target, frame)
+        one = it.machine.list_at(target)
+        it.machine.fill(one, [element])
+        assign(it, target.value, (one,), frame)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        _unpack(it, target.elts, value, target, frame)
+
+
+def _note_parameter(it: Interpreter, instance: Instance, name: str, value: Value) -> None:
+    if instance.is_module and any(
+        isinstance(a, Tensor) and a.grad and a.since is None for a in value
+    ):
+        instance.facts.setdefault("registered", set()).add(name)
+
+
+def _unpack(
+    it: Interpreter, targets: list[ast.expr], value: Value, node: ast.expr, frame: Frame
+) -> None:
+    parts: list[Value] = [() for _ in targets]
+    starred = next((i for i, t in enumerate(targets) if isinstance(t, ast.Starred)), None)
+    for atom in value:
+        fixed: list[Value] | None = None
+        if isinstance(atom, TupleOf):
+            fixed = list(atom.items)
+        elif isinstance(atom, ListOf) and atom.items is not None and not atom.element:
+            fixed = atom.items
+        if fixed is not None and starred is not None and len(fixed) >= len(targets) - 1:
+            after = len(targets) - starred - 1
+            middle = items_of(join_all(fixed[starred : len(fixed) - after]))
+            fixed = [*fixed[:starred], middle, *fixed[len(fixed) - after :]]
+        if fixed is not None and len(fixed) == len(targets):
+            parts = [join(p, f) for p, f in zip(parts, fixed, strict=True)]
+        else:
+            element = it.elements((atom,), node, frame)
+            parts = [join(p, element) for p in parts]
+    for i, (target, part) in enumerate(zip(targets, parts, strict=True)):
+        if i == starred and isinstance(target, ast.Starred):
+            assign(it, target.value, part or UNKNOWN, frame)
+        else:
+            assign(it, target, part or UNKNOWN, frame)
+
+
+def _store(it: Interpreter, target: ast.Subscript, value: Value, frame: Frame) -> None:
+    base = it.value(target.value, frame)
+    index = it.value(target.slice, frame)
+    for atom in base:
+        if isinstance(atom, DictOf):
+            it.machine.put(atom, index, value)
+        elif isinstance(atom, ListOf):
+            it.machine.append(atom, value)
+        elif isinstance(atom, Instance) and atom.cls is not None:
+            method = attribute(it, (atom,), "__setitem__", target, frame)
+            calls.call_value(it, method, Call(target, frame, [index, value], {}))
+    indexing.store_item(it, base, index, value, target, frame)
+    flows = any(isinstance(a, Tensor) and a.grad for a in value)
+    if flows and isinstance(target.value, ast.Name) and target.value.id in frame.vars:
+        masked = any(isinstance(a, Tensor) and a.masked for a in value)
+        # What is stored brings its gradient along.
+        frame.vars[target.value.id] = tuple(
+            replace(a, grad=True, masked=a.masked or masked) if isinstance(a, Tensor) else a
+            for a in frame.vars[target.value.id]
+        )
+
+
+def on_name(it: Interpreter, node: ast.Name, frame: Frame) -> Value:
+    look: Frame | None = frame.names_elsewhere.get(node.id, frame)
+    while look is not None:
+        found = look.vars.get(node.id)
+        if found is not None:
+            return found
+        look = look.parent
+    if node.id in library.BUILTINS:
+        return (Ref("builtins." + node.id),)
+    return UNKNOWN
+
+
+def on_attribute(it: Interpreter, node: ast.Attribute, frame: Frame) -> Value:
+    return attribute(it, it.value(node.value, frame), node.attr, node, frame)
+
+
+def attribute(it: Interpreter, base: Value, name: str, node: ast.expr, frame: Frame) -> Value:
+    """What an attribute of a value may be."""
+    return join_all([attribute_of(it, a, name, node, frame) for a in base]) or UNKNOWN
+
+
+def attribute_of(it: Interpreter, atom: Atom, name: str, node: ast.expr, frame: Frame) -> Value:
+    if isinstance(atom, Ref):
+        return (Ref(library.canonical(f"{atom.path}.{name}")),)
+    if isinstance(atom, Tensor):
+        if name == "device":
+            return (DeviceIs(atom.place),)
+        if name in TENSOR_ATTRIBUTES:
+            return (replace(atom, grad=False) if name in ("data", "grad") else atom,)
+        if name == "shape":
+            return items_of(NUMBER)
+        if name == "dtype":
+            return (Ref("torch.dtype"),)
+        return NUMBER if name in HOST_ATTRIBUTES else (Method(atom, name),)
+    if isinstance(atom, Opaque):
+        if name == "device":
+            return (DeviceIs("gpu"),)
+        if name == "shape":
+            return items_of(NUMBER)
+        if name == "dtype":
+            return (Ref("torch.dtype"),)
+        if name in HOST_ATTRIBUTES or name in ("config", "training"):
+            return UNKNOWN
+        return (replace(atom, vague=True),)
+    if isinstance(atom, TupleOf):
+        if name in atom.names:
+            return atom.items[atom.names.index(name)]
+        return (Method(atom, name),)
+    if isinstance(atom, Instance):
+        return _attribute_of_instance(it, atom, name, node, frame)
+    if isinstance(atom, Super):
+        receiver = atom.receiver
+        cls = receiver.cls if isinstance(receiver, Instance) else None
+        lineage = cls.lineage() if cls is not None else []
+        after = lineage[lineage.index(atom.owner) + 1 :] if atom.owner in lineage else []
+        for one in after:
+            if name in one.attributes:
+                return bound(it, one.attributes[name], atom.receiver, node, frame)
+        return (Method(atom, name),)
+    if isinstance(atom, Class):
+        found = atom.find(name)
+        if found is None:
+            return UNKNOWN
+        return tuple(
+            Bound(a, atom) if isinstance(a, Function) and a.role == "class" else a for a in found
+        )
+    if isinstance(atom, DeviceIs):
+        if name == "type":
+            return {"gpu": constant("cuda"), "cpu": constant("cpu")}.get(atom.place, TEXT)
+        return NUMBER
+    if isinstance(atom, Unknown):
+        return (Ref("torch.dtype"),) if name == "dtype" else (atom,)
+    if isinstance(atom, (Array, ListOf, DictOf, Items, Text, Const, Generator)):
+        if isinstance(atom, Array) and name in ("shape", "size", "ndim", "dtype"):
+            return items_of(NUMBER) if name == "shape" else NUMBER
+        if isinstance(atom, Array) and name in ("T", "real", "imag", "flat"):
+            return (atom,)
+        return (Method(atom, name),)
+    if isinstance(atom, (Function, Bound)):
+        return TEXT if name in ("__name__", "__qualname__") else UNKNOWN
+    return UNKNOWN
+
+
+def _attribute_of_instance(
+    it: Interpreter, one: Instance, name: str, node: ast.expr, frame: Frame
+) -> Value:
+    found = one.attributes.get(name)
+    if found is not None:
+        if one.is_module and name in one.facts.get("registered", ()):
+            return places.placed(found, one)
+        return found
+    if one.cls is not None:
+        inherited = one.cls.find(name)
+        if inherited is not None:
+            return bound(it, inherited, one, node, frame)
+        if name == "__class__":
+            return (one.cls,)
+        if name == "__dict__":
+            return containers.dict_of(it, one, node)
+    return objects.attribute_of(it, one, name)
+
+
+def bound(it: Interpreter, found: Value, receiver: Atom, node: ast.expr, frame: Frame) -> Value:
+    """What a class attribute is when looked up on an object."""
+    result: list[Value] = []
+    for atom in found:
+        if isinstance(atom, Function) and atom.role == "property":
+            result.append(calls.call_function(it, atom, receiver, Call(node, frame, [], {})))
+        elif isinstance(atom, Function) and atom.role == "class":
+            owner = receiver.cls if isinstance(receiver, Instance) else None
+            result.append((Bound(atom, owner or receiver),))
+        elif isinstance(atom, Function) and atom.role == "plain":
+            result.append((Bound(atom, receiver),))
+        else:
+            result.append((atom,))
+    return join_all(result)
+
+
+def on_named(it: Interpreter, node: ast.NamedExpr, frame: Frame) -> Value:
+    value = it.value(node.value, frame)
+    owner = frame
+    while owner.function is None and owner.parent is not None:
+        owner = owner.parent
+    assign(it, node.target, value, owner)
+    return value
+
+
+def join_vars(first: dict[str, Value], second: dict[str, Value]) -> dict[str, Value]:
+    if first is second:
+        return first
+    joined = dict(first)
+    for name, value in second.items():
+        mine = joined.get(name)
+        joined[name] = value if mine is None else join(mine, value)
+    return joined

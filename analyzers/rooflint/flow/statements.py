@@ -1,0 +1,295 @@
+"""Statements but for those that branch, loop or define: assignments, `with`, `try`, imports."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from rooflint.flow import branches, calls, library, names, operators, places
+from rooflint.flow.facts import Guard
+from rooflint.flow.machine import Call
+from rooflint.flow.values import (
+    NONE,
+    UNKNOWN,
+    Atom,
+    DeviceIs,
+    Frame,
+    Generator,
+    Instance,
+    ListOf,
+    Opaque,
+    Ref,
+    Site,
+    Value,
+    join,
+)
+
+if TYPE_CHECKING:
+    from rooflint.flow.interpreter import Interpreter
+
+
+def on_expression(it: Interpreter, node: ast.Expr, frame: Frame) -> None:
+    value = it.value(node.value, frame)
+    call = node.value
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return
+    # `model.to(device)` as a statement moves a module in place.
+    moved = call.func.value
+    if (
+        call.func.attr in ("to", "cuda")
+        and isinstance(moved, (ast.Name, ast.Attribute))
+        and any(isinstance(a, Opaque) for a in value)
+        and it.value(moved, frame) == UNKNOWN
+    ):
+        names.assign(it, moved, value, frame)
+
+
+def on_assign(it: Interpreter, node: ast.Assign, frame: Frame) -> None:
+    value = it.value(node.value, frame)
+    for target in node.targets:
+        names.assign(it, target, value, frame)
+        if isinstance(target, ast.Attribute) and isinstance(node.value, ast.Call):
+            _register(it, target, node.value.func, frame)
+
+
+def _register(it: Interpreter, target: ast.Attribute, maker: ast.expr, frame: Frame) -> None:
+    """`it.scale = nn.Parameter(...)`: it moves with its module."""
+    if not isinstance(maker, (ast.Name, ast.Attribute)):
+        return
+    made = [a.path.rpartition(".")[2] for a in it.value(maker, frame) if isinstance(a, Ref)]
+    if not any(name in ("Parameter", "Buffer", "UninitializedParameter") for name in made):
+        return
+    for atom in it.value(target.value, frame):
+        if isinstance(atom, Instance) and atom.is_module:
+            atom.facts.setdefault("registered", set()).add(target.attr)
+
+
+def on_annotated(it: Interpreter, node: ast.AnnAssign, frame: Frame) -> None:
+    if node.value is not None:
+        names.assign(it, node.target, it.value(node.value, frame), frame)
+
+
+def on_augmented(it: Interpreter, node: ast.AugAssign, frame: Frame) -> None:
+    target = node.target
+    loaded = _loaded(target)
+    old = it.value(loaded, frame)
+    added = it.value(node.value, frame)
+    result = operators.binary(it, node, node.op, old, added, frame, loaded, node.value)
+    if any(isinstance(a, ListOf) for a in old) and isinstance(node.op, ast.Add):
+        for atom in old:
+            if isinstance(atom, ListOf):
+                it.machine.append(atom, it.elements(added, node, frame))
+        result = old
+    names.assign(it, target, result, frame)
+
+
+def on_with(it: Interpreter, node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
+    return _enter(it, list(node.items), node.body, frame)
+
+
+def _enter(it: Interpreter, items: list[ast.withitem], body: list[ast.stmt], frame: Frame) -> bool:
+    if not items:
+        return it.statements(body, frame)
+    machine = it.machine
+    item, rest = items[0], items[1:]
+    context = it.value(item.context_expr, frame)
+    generator = next(
+        (a for a in context if isinstance(a, Generator) and a.function.is_context), None
+    )
+    if generator is not None:
+        return _enter_generator(it, generator, item, rest, body, frame)
+    entered = context
+    for atom in context:
+        if isinstance(atom, Instance) and atom.cls is not None:
+            enter = names.attribute(it, (atom,), "__enter__", item.context_expr, frame)
+            entered = calls.call_value(it, enter, Call(item.context_expr, frame, [], {}))
+    if item.optional_vars is not None:
+        names.assign(it, item.optional_vars, entered, frame)
+    no_grad = any(is_no_grad(a) for a in context)
+    place = machine.default_place
+    for atom in context:
+        if isinstance(atom, DeviceIs):
+            machine.default_place = atom.place
+    anomaly = machine.detects_anomaly
+    if any(isinstance(a, Instance) and a.path.endswith("detect_anomaly") for a in context):
+        machine.detects_anomaly = True
+    machine.without_grad += no_grad
+    comes_out = _enter(it, rest, body, frame)
+    machine.without_grad -= no_grad
+    machine.default_place = place
+    machine.detects_anomaly = anomaly
+    for atom in context:
+        if isinstance(atom, Instance) and atom.cls is not None:
+            leave = names.attribute(it, (atom,), "__exit__", item.context_expr, frame)
+            calls.call_value(it, leave, Call(item.context_expr, frame, [NONE, NONE, NONE], {}))
+    return comes_out
+
+
+def _enter_generator(
+    it: Interpreter,
+    generator: Generator,
+    item: ast.withitem,
+    rest: list[ast.withitem],
+    body: list[ast.stmt],
+    frame: Frame,
+) -> bool:
+    """A context manager written as a generator: the body runs where it yields."""
+    ends: list[bool] = []
+
+    def resume(value: Value) -> None:
+        if not ends:
+            if item.optional_vars is not None:
+                names.assign(it, item.optional_vars, value, frame)
+            ends.append(_enter(it, rest, body, frame))
+
+    calls.run_generator(it, generator, Call(item.context_expr, frame, [], {}), resume)
+    return ends[0] if ends else _enter(it, rest, body, frame)
+
+
+def on_try(it: Interpreter, node: ast.Try, frame: Frame) -> bool:
+    machine = it.machine
+    before = dict(frame.vars)
+    comes_out = it.statements(node.body, frame)
+    if comes_out:
+        comes_out = it.statements(node.orelse, frame)
+    after = frame.vars if comes_out else None
+    start = names.join_vars(before, frame.vars)
+    path = machine.path
+    for handler in node.handlers:
+        frame.vars = dict(start)
+        if handler.name:
+            frame.vars[handler.name] = UNKNOWN
+        machine.path = (*path, Guard(Site(frame.block, node.body[0])))
+        machine.branches += 1
+        handled = it.statements(handler.body, frame)
+        machine.branches -= 1
+        machine.path = path
+        if handled and _is_import_error(handler):
+            # A stand-in for a package that may be missing: the package is what counts.
+            after = {**frame.vars, **(after or {})}
+        elif handled:
+            after = names.join_vars(after, frame.vars) if after is not None else frame.vars
+    if after is not None:
+        frame.vars = after
+    if node.finalbody and not it.statements(node.finalbody, frame):
+        return False
+    return after is not None
+
+
+def on_match(it: Interpreter, node: ast.Match, frame: Frame) -> bool:
+    machine = it.machine
+    subject = it.value(node.subject, frame)
+    before, ends = frame.vars, [frame.vars]
+    machine.branches += 1
+    for case in node.cases:
+        frame.vars = dict(before)
+        for inner in ast.walk(case.pattern):
+            name = getattr(inner, "name", None) or getattr(inner, "rest", None)
+            if isinstance(name, str):
+                whole = isinstance(inner, ast.MatchAs) and inner.pattern is None
+                frame.vars[name] = subject if whole and inner is case.pattern else UNKNOWN
+        if case.guard is not None:
+            branches.condition(it, case.guard, frame)
+        if it.statements(case.body, frame):
+            ends.append(frame.vars)
+    machine.branches -= 1
+    joined = ends[0]
+    for other in ends[1:]:
+        joined = names.join_vars(joined, other)
+    frame.vars = joined
+    return True
+
+
+def on_return(it: Interpreter, node: ast.Return, frame: Frame) -> bool:
+    value = it.value(node.value, frame) if node.value is not None else NONE
+    frame.returned = join(frame.returned, value)
+    return False
+
+
+def on_raise(it: Interpreter, node: ast.Raise, frame: Frame) -> bool:
+    if node.exc is not None:
+        path = it.machine.path
+        it.machine.path = (*path, Guard(Site(frame.block, node)))
+        it.value(node.exc, frame)
+        it.machine.path = path
+    return False
+
+
+def on_break(it: Interpreter, node: ast.Break, frame: Frame) -> bool:
+    if it.escapes:
+        it.escapes[-1].breaks.append(frame.vars)
+    return False
+
+
+def on_continue(it: Interpreter, node: ast.Continue, frame: Frame) -> bool:
+    if it.escapes:
+        it.escapes[-1].continues.append(frame.vars)
+    return False
+
+
+def on_assert(it: Interpreter, node: ast.Assert, frame: Frame) -> bool:
+    truth = branches.condition(it, node.test, frame)
+    if truth is not False:
+        branches.narrow(it, node.test, frame, True)
+    if node.msg is not None and truth is not True:
+        path = it.machine.path
+        it.machine.path = (*path, Guard(Site(frame.block, node.test)))
+        it.value(node.msg, frame)
+        it.machine.path = path
+    # `assert False` marks what is never reached.
+    return not (isinstance(node.test, ast.Constant) and not node.test.value)
+
+
+def on_import(it: Interpreter, node: ast.Import, frame: Frame) -> None:
+    for alias in node.names:
+        if alias.asname:
+            names.bind(it, alias.asname, (Ref(alias.name),), frame)
+        else:
+            root = alias.name.partition(".")[0]
+            names.bind(it, root, (Ref(root),), frame)
+
+
+def on_import_from(it: Interpreter, node: ast.ImportFrom, frame: Frame) -> None:
+    base = "." * node.level + (node.module or "")
+    for alias in node.names:
+        if alias.name != "*":
+            path = library.canonical(f"{base}.{alias.name}")
+            names.bind(it, alias.asname or alias.name, (Ref(path),), frame)
+
+
+def on_global(it: Interpreter, node: ast.Global | ast.Nonlocal, frame: Frame) -> None:
+    outer = frame.parent
+    while isinstance(node, ast.Global) and outer is not None and outer.parent is not None:
+        outer = outer.parent
+    if outer is not None:
+        for name in node.names:
+            owner: Frame | None = outer
+            while owner is not None and name not in owner.vars:
+                owner = owner.parent
+            frame.names_elsewhere[name] = owner or outer
+
+
+def on_delete(it: Interpreter, node: ast.Delete, frame: Frame) -> None:
+    for target in node.targets:
+        if isinstance(target, ast.Name):
+            frame.vars.pop(target.id, None)
+
+
+def _loaded(target: ast.expr) -> ast.expr:
+    """The same place, read."""
+    if isinstance(target, ast.Name):
+        return ast.copy_location(ast.Name(target.id, ast.Load()), target)
+    return target
+
+
+def _is_import_error(handler: ast.ExceptHandler) -> bool:
+    return handler.type is not None and any(
+        isinstance(n, ast.Name) and n.id in ("ImportError", "ModuleNotFoundError")
+        for n in ast.walk(handler.type)
+    )
+
+
+def is_no_grad(atom: Atom) -> bool:
+    if isinstance(atom, Instance):
+        return atom.path in places.NO_GRAD and not atom.facts.get("enabled_false")
+    return False

@@ -1,0 +1,168 @@
+"""Functions that nothing in the program calls, followed with arguments of nobody."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Generator as Yields
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rooflint.flow import calls, loops, places
+from rooflint.flow.facts import Loop
+from rooflint.flow.machine import MOST_STATEMENTS, MOST_STATEMENTS_UNASKED, Call, OutOfBudget
+from rooflint.flow.torch_calls import STEP_HOOKS, STEP_METHODS
+from rooflint.flow.values import (
+    UNKNOWN,
+    Atom,
+    Class,
+    DeviceIs,
+    Function,
+    Instance,
+    Opaque,
+    Site,
+    Tensor,
+    Value,
+    items_of,
+)
+
+if TYPE_CHECKING:
+    from rooflint.flow.interpreter import Interpreter
+
+_WORD = re.compile(r"[^\W\d]\w*")
+
+
+def run_the_rest(
+    it: Interpreter,
+) -> None:
+    """Functions that nothing in the file has called, those that nothing names first."""
+    waiting = [f for f in it.functions if id(f.node) not in it.machine.visited]
+    if not waiting:
+        return
+    words = Counter(_WORD.findall(it.file.text))
+    named = {word for word, count in words.items() if count > 1}
+    objects: dict[int, Value] = {}
+    it.machine.unasked = True
+    for function in sorted(waiting, key=lambda f: f.name in named and f.name != "forward"):
+        if id(function.node) not in it.machine.visited:
+            with _within_budget(it):
+                _run_unasked(it, function, objects)
+
+
+def _run_unasked(it: Interpreter, function: Function, objects: dict[int, Value]) -> None:
+    node, owner = function.node, function.owner
+    if isinstance(node, ast.Lambda):
+        return
+    receiver: Atom | None = None
+    is_module = False
+    if owner is not None and function.role != "static":
+        made = objects.get(id(owner))
+        if made is None:
+            objects[id(owner)] = UNKNOWN
+            init = owner.find("__init__")
+            count = 0
+            for atom in init or ():
+                if isinstance(atom, Function):
+                    count = len(atom.node.args.args) - 1 - len(atom.node.args.defaults)
+            call = Call(node, function.frame, [UNKNOWN] * max(count, 0), {})
+            made = objects[id(owner)] = calls.instantiate(it, owner, call)
+        one = next((a for a in made if isinstance(a, Instance)), None)
+        if one is not None and one.is_module and one.place == "cpu":
+            # Who uses it will have moved it, to where is not known but to a framework.
+            site = Site(function.block, node)
+            place = "gpu" if _framework_of(owner) else "unknown"
+            places.move_module(it, one, place, place == "gpu", site)
+        receiver, is_module = one, one is not None and one.is_module
+    framework = _framework_of(owner) if owner is not None else ""
+    steps = (
+        function.name in STEP_METHODS
+        or (bool(framework) and function.name in STEP_HOOKS)
+        or (is_module and function.name == "forward")
+    )
+    machine = it.machine
+    if steps:
+        loop = machine.loop(node, lambda: Loop(Site(function.block, node), function.name, False))
+        machine.path = (*machine.path, loop)
+    parameters = [*node.args.posonlyargs, *node.args.args]
+    if receiver is not None and parameters:
+        parameters = parameters[1:]
+    values = {
+        p.arg: _argument_of_nobody(p, is_module, function.name)
+        for p in (*parameters, *node.args.kwonlyargs)
+        if p.arg not in function.defaults or p.arg in ("device", "batch")
+    }
+    values = {
+        name: function.defaults.get(name, value) if name == "device" else value
+        for name, value in values.items()
+    }
+    if steps and framework:
+        values.update(_given_by_framework(function.name, parameters))
+        if node.args.kwarg is not None:
+            values["model"] = (Opaque(),)
+    calls.call_function(it, function, receiver, Call(node, function.frame, [], values))
+    if steps:
+        machine.path = machine.path[:-1]
+
+
+@contextmanager
+def _within_budget(
+    it: Interpreter,
+) -> Yields[None, None, None]:
+    """What nothing calls is worth a few statements of its own, not the whole budget."""
+    machine = it.machine
+    place = machine.place()
+    machine.limit = min(machine.steps + MOST_STATEMENTS_UNASKED, MOST_STATEMENTS)
+    try:
+        yield
+    except OutOfBudget:
+        if machine.steps > MOST_STATEMENTS:
+            raise
+        machine.return_to(place)
+        it.escapes = []
+
+
+def _annotation_of(parameter: ast.arg) -> str:
+    node = parameter.annotation
+    if node is None:
+        return ""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    return ast.unparse(node) if "Tensor" in loops.names_of(node) else "other"
+
+
+def _argument_of_nobody(parameter: ast.arg, is_module: bool, function: str) -> Value:
+    """What a parameter may be when no call of the function is known."""
+    annotation = _annotation_of(parameter)
+    if function in STEP_METHODS and parameter.arg in ("batch", "inputs"):
+        return (Opaque(False),)
+    containers = ("list", "List", "dict", "Dict", "tuple", "Tuple")
+    is_tensor = annotation.endswith(("Tensor", "Tensor]")) or "Tensor |" in annotation
+    if is_tensor and not annotation.startswith(containers):
+        return (Tensor("unknown", False),)
+    if parameter.arg == "device":
+        return (DeviceIs("unknown"),)
+    if parameter.arg.endswith(("loader", "dataloader")):
+        return items_of((Tensor("cpu"),), is_data=True)
+    if is_module and function == "forward" and not annotation:
+        return (Tensor("unknown", False),)
+    return UNKNOWN
+
+
+def _framework_of(cls: Class) -> str:
+    """The class of a framework that a class extends: it puts models and batches on the GPU."""
+    for base in cls.library_bases():
+        name = base.rpartition(".")[2]
+        if name in ("LightningModule", "TrainerCallback") or (
+            name.endswith("Trainer") and base.startswith(("transformers.", "trl."))
+        ):
+            return name
+    return ""
+
+
+def _given_by_framework(method: str, parameters: list[ast.arg]) -> dict[str, Value]:
+    on_gpu: Value = (Opaque(),)
+    given = {p.arg for p in parameters if p.arg in ("batch", "inputs", "outputs", "model")}
+    if method.endswith("_batch_end") and parameters:
+        given.add(parameters[0].arg)
+    return dict.fromkeys(given, on_gpu)
