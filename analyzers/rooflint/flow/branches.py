@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rooflint.flow import calls, names, operators, type_checks
+from rooflint.flow import arrivals, calls, names, operators, type_checks
 from rooflint.flow.facts import Guard, Loop
 from rooflint.flow.machine import Call
 from rooflint.flow.values import (
@@ -163,6 +163,7 @@ def condition(it: Interpreter, test: ast.expr, frame: Frame) -> bool | None:
 
 def tested(it: Interpreter, value: Value, node: ast.expr, frame: Frame) -> None:
     """The truth of a value is asked for."""
+    arrivals.read(it, tuple(a for a in value if isinstance(a, Tensor)), node, frame, node)
     if any(isinstance(a, Tensor) and a.place != "cpu" for a in value):
         tensors = tuple(a for a in value if not isinstance(a, Opaque))
         it.machine.wait("condition", node, frame, tensors, subject=node)

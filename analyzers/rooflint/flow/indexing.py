@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rooflint.flow import arrivals
 from rooflint.flow.containers import looked_up
 from rooflint.flow.facts import TENSOR_WORK
 from rooflint.flow.loaders import elements_of
@@ -276,6 +277,8 @@ def store_item(
     """`base[index] = value` on a tensor."""
     machine = it.machine
     for atom in base:
+        if isinstance(atom, Array) or (isinstance(atom, Tensor) and atom.place == "cpu"):
+            arrivals.read(it, value, target, frame)
         if isinstance(atom, Array) and gpu_atoms(value):
             held = tuple(a for a in value if isinstance(a, Tensor))
             why = "an array of NumPy holds host numbers"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from rooflint.flow import arrivals
 from rooflint.flow import torch_calls as known
 from rooflint.flow.containers import dict_method, list_method, list_of
 from rooflint.flow.distributions import make_distribution
@@ -74,7 +75,13 @@ BUILTINS = frozenset(
 )
 
 
+_OF_ARRAYS = ("numpy.", "scipy.", "cv2.", "PIL.", "sklearn.")
+_READ_ON_HOST = (*_OF_ARRAYS, "matplotlib.", "pandas.", "json.", "pickle.")
+
+
 _ALIASES = {
+    "torch.Event": "torch.cuda.Event",
+    "torch.Stream": "torch.cuda.Stream",
     "torch.autograd.Variable": "torch.autograd.variable.Variable",
     "torch.cuda.amp.GradScaler": "torch.amp.GradScaler",
     "torch.functional.F": "torch.nn.functional",
@@ -107,7 +114,10 @@ def call_named(it: Interpreter, path: str, call: Call) -> Value:
         return (DeviceIs("gpu"),)
     if path.startswith("torch."):
         return _call_torch(it, path, root, name, call)
-    if path.startswith(("numpy.", "scipy.", "cv2.", "PIL.", "sklearn.")):
+    if path.startswith(_READ_ON_HOST):
+        for value in (*call.arguments, *call.keywords.values()):
+            arrivals.read(it, value, call.node, call.frame)
+    if path.startswith(_OF_ARRAYS):
         return (Array(),)
     if root == "math":
         for i, value in enumerate(call.arguments):
@@ -194,6 +204,8 @@ def unknown_method(
             it.machine.work(TRAINING_WORK)
     if name in ("parse_args", "parse_known_args"):
         return UNKNOWN
+    if name == "synchronize":
+        it.machine.waited()
     return call_unknown(it, call)
 
 

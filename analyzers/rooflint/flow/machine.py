@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from rooflint.flow.facts import TENSOR_WORK, Loop, Path, Seen, Timing, Wait
@@ -77,6 +77,8 @@ class Trace:
     waited: bool = False
     used_clock: bool = False
     ran_elsewhere: bool = False
+    sent: set[int] = field(default_factory=set[int])
+    """Copies to the host that it started and did not wait for."""
 
 
 class Machine:
@@ -101,6 +103,8 @@ class Machine:
         """By depth of loops: when the host last waited at that depth."""
         self.last_inner_launch: dict[int, int] = {}
         self.last_elsewhere = 0
+        self.sent: dict[int, int] = {}
+        """When each copy to the host was queued that did not wait for its end."""
         """When a function of another file, which may have waited, last ran."""
         self.wait_is_explicit = False
         self.last_sync: int | None = None
@@ -168,6 +172,22 @@ class Machine:
         self.last_inner_wait[self.loop_depth()] = self.at
         for trace in self.traces:
             trace.waited = True
+            trace.sent.clear()
+
+    def send(self, node: ast.AST) -> None:
+        """A copy to the host is queued."""
+        self.at += 1
+        self.sent[id(node)] = self.at
+        for trace in self.traces:
+            trace.sent.add(id(node))
+
+    def is_on_its_way(self, copy: int) -> bool:
+        """Whether the host has not waited for the GPU since it queued a copy."""
+        return self.sent.get(copy, 0) > self.last_wait
+
+    def may_have_arrived(self, copy: int) -> bool:
+        """Whether a function of another file, which may have waited, ran since."""
+        return self.last_elsewhere > self.sent.get(copy, 0)
 
     def ran_elsewhere(self) -> None:
         """A function of another file has run."""
@@ -252,6 +272,11 @@ class Machine:
             self.waited()
         if trace.ran_elsewhere:
             self.ran_elsewhere()
+        for copy in trace.sent:
+            self.at += 1
+            self.sent[copy] = self.at
+            for outer in self.traces:
+                outer.sent.add(copy)
 
     def synchronized(self, node: ast.expr | ast.stmt) -> None:
         """The host has waited for all of the GPU's work because it was told to."""

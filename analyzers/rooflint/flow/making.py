@@ -12,6 +12,7 @@ from rooflint.flow.places import (
     device_of,
     gpu_tensors_in,
     is_false,
+    is_true,
     kind_of_dtype,
     moved,
     place_asked,
@@ -109,10 +110,10 @@ def create_like(it: Interpreter, name: str, call: Call) -> Value:
         wanted, sure = device_of(asked)
         place = wanted or place
     kind = kind_of_dtype(call.argument(-1, "dtype")) or first.kind
+    pinned = is_true(call.argument(-1, "pin_memory"))
     it.machine.at += 1
-    return (
-        replace(first, place=place, sure=sure, kind=kind, grad=False, masked=False, pinned=False),
-    )
+    made = replace(first, place=place, sure=sure, kind=kind, pinned=pinned, arriving=0)
+    return (replace(made, grad=False, masked=False),)
 
 
 def tensor_from_data(it: Interpreter, name: str, call: Call) -> Value:

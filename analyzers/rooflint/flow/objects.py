@@ -299,6 +299,9 @@ def object_method(
         if name == "synchronize":
             synchronize(it, call)
             return NONE
+        if name == "query":
+            # Who asks does not read before the answer is yes.
+            it.machine.waited()
         if name in ("record_event", "record"):
             return NONE
         return NUMBER

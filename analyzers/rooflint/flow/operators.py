@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rooflint.flow import branches, indexing, places, text, timing
+from rooflint.flow import arrivals, branches, indexing, places, text, timing
 from rooflint.flow.facts import TENSOR_WORK
 from rooflint.flow.values import (
     NUMBER,
@@ -73,6 +73,8 @@ def binary(
                 one = (made,)
             results.append(one)
             on_gpu = on_gpu or bool(gpu_atoms((a,))) or bool(gpu_atoms((b,)))
+    arrivals.read(it, left, node, frame, left_node)
+    arrivals.read(it, right, node, frame, right_node)
     if on_gpu:
         it.machine.work(TENSOR_WORK)
     return join_all(results) or UNKNOWN
@@ -100,6 +102,7 @@ def on_unary(it: Interpreter, node: ast.UnaryOp, frame: Frame) -> Value:
         truth = branches.condition(it, node.operand, frame)
         return NUMBER if truth is None else constant(not truth)
     value = it.value(node.operand, frame)
+    arrivals.read(it, value, node, frame, node.operand)
     if gpu_atoms(value):
         it.machine.work(TENSOR_WORK)
     if len(value) == 1 and isinstance(value[0], Const):
@@ -144,6 +147,8 @@ def _comparison(
         same = _is_equal(left, right)
         if same is not None:
             return constant(same is isinstance(op, ast.Eq))
+    arrivals.read(it, left, node, frame, left_node)
+    arrivals.read(it, right, node, frame, right_node)
     results: list[Value] = []
     on_gpu = False
     for a in left:

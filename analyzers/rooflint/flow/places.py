@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from rooflint.flow import arrivals
 from rooflint.flow.facts import Loop
 from rooflint.flow.machine import Call, elements_of_dict, elements_of_list
 from rooflint.flow.values import (
@@ -198,17 +199,24 @@ def moved(
                 copy_to_gpu(it, at, call.frame, (atom,), sure, source, how)
             if place == "cpu" and atom.place != "cpu":
                 if non_blocking:
-                    result.append((replace(atom, place="cpu", since=None),))
+                    result.append((arrivals.sent(it, atom, site),))
                     continue
                 it.machine.wait("cpu", at, call.frame, value, subject=source)
             where = place or atom.place
+            if where == atom.place == "cpu":
+                result.append((replace(atom, pinned=False),))
+                continue
             since = None
             if where == "gpu":
                 since = (atom.since if atom.place == "gpu" else None) or site
             certain = sure if atom.place != where else atom.sure
-            result.append((replace(atom, place=where, sure=certain, since=since, pinned=False),))
+            moved_there = replace(atom, place=where, sure=certain, since=since, pinned=False)
+            result.append((replace(moved_there, arriving=0),))
         elif isinstance(atom, Opaque):
-            if place == "cpu":
+            if place == "cpu" and non_blocking:
+                one = Tensor("cpu", atom.sure and not atom.vague)
+                result.append((arrivals.sent(it, one, site),))
+            elif place == "cpu":
                 it.machine.wait("cpu", at, call.frame, value, subject=source)
                 result.append(UNKNOWN)
             else:

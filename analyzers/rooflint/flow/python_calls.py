@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rooflint.flow import arrivals
 from rooflint.flow import torch_calls as known
 from rooflint.flow.containers import compare_in_order, dict_of, list_of
 from rooflint.flow.facts import TENSOR_WORK, TRAINING_WORK
@@ -74,6 +75,7 @@ def convert_to_number(it: Interpreter, value: Value, call: Call, position: int =
     """A value must become a Python number."""
     node = call.nodes[position] if position < len(call.nodes) else None
     at = call.node
+    arrivals.read(it, value, at, call.frame, node)
     if any(isinstance(a, (Tensor, Opaque)) for a in value):
         it.machine.wait("float", at, call.frame, value, subject=node)
 
@@ -465,6 +467,7 @@ def _autograd_backward(it: Interpreter, call: Call) -> Value:
 
 def _save(it: Interpreter, call: Call) -> Value:
     value = call.argument(0, "obj") or UNKNOWN
+    arrivals.read(it, value, call.node, call.frame, call.nodes[0] if call.nodes else None)
     tensors = tuple(t for t in gpu_tensors_in(value) if isinstance(t, Tensor))
     if tensors:
         why = "it copies the tensors to the host"
@@ -480,6 +483,7 @@ def _basic_config(it: Interpreter, call: Call) -> Value:
 
 def _shown_dumps(it: Interpreter, call: Call) -> Value:
     value = call.argument(0, "obj") or UNKNOWN
+    arrivals.read(it, value, call.node, call.frame, call.nodes[0] if call.nodes else None)
     held = shown_tensors(value)
     tensors = tuple(a for a in held if isinstance(a, Tensor))
     if tensors:

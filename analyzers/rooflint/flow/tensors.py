@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from rooflint.flow import arrivals
 from rooflint.flow import torch_calls as known
 from rooflint.flow.facts import MODEL_WORK, TENSOR_WORK, TRAINING_WORK
 from rooflint.flow.machine import Call
@@ -101,7 +102,10 @@ def tensor_method(
     if name == "copy_":
         source = call.argument(0, "src") or UNKNOWN
         for other in source:
-            if isinstance(other, Tensor) and not is_non_blocking(call, 1):
+            if isinstance(other, Tensor) and is_non_blocking(call, 1):
+                if other.place == "gpu" and atom.place == "cpu" and subject is not None:
+                    arrivals.sent_into(it, subject, other, site_of(call), frame)
+            elif isinstance(other, Tensor):
                 if other.place == "cpu" and atom.place == "gpu":
                     copy_to_gpu(it, at, frame, (other,), atom.sure, None)
                 elif other.place == "gpu" and atom.place == "cpu":
@@ -122,6 +126,7 @@ def _transfer(
     """Methods that copy between the devices."""
     machine, frame, at = it.machine, call.frame, call.node
     if name in ("item", "tolist", "numpy"):
+        arrivals.read(it, whole, at, frame, subject)
         kind = atom.kind if isinstance(atom, Tensor) and len(whole) == 1 else None
         machine.wait(name, at, frame, whole, subject=subject, detail=kind or "")
         if name == "numpy":
@@ -161,6 +166,7 @@ def _transfer(
             str(a.value) for a in wanted if isinstance(a, Const)
         }
         place = "gpu" if paths & known.GPU_TENSOR_TYPES else None
+        arrivals.read(it, whole, at, frame, subject)
         if paths & known.CPU_TENSOR_TYPES:
             place = "cpu"
         if place is None and isinstance(atom, Tensor) and atom.place == "gpu":
@@ -179,6 +185,8 @@ def _transfer(
         kind = kind or kind_of_dtype(value)
         if place is None and not names_dtype(value):
             place, sure = device_asked(it, call, i)
+    if kind is not None and place != "gpu":
+        arrivals.read(it, (atom,), at, frame, subject)
     result = moved(
         it,
         (atom,),
@@ -274,6 +282,8 @@ def tensor_operation(
     tensors = [t for v in (*operands, *extra) for t in tensors_in(v)]
     if not tensors:
         return UNKNOWN
+    if name not in known.VIEWS:
+        arrivals.read(it, tuple(tensors), at, frame, subject)
     on_gpu = [t for t in tensors if isinstance(t, Opaque) or t.place == "gpu"]
     gpu_value: Value = tuple(on_gpu) or tuple(
         t for t in tensors if isinstance(t, Tensor) and t.place == "unknown"
@@ -389,11 +399,13 @@ def _result(
     if name == "requires_grad_" and not is_false(call.argument(0, "mode", "requires_grad")):
         grad = True
     since = next((t.since for t in on_gpu if t.since is not None), None)
+    arriving = first.arriving if name in known.VIEWS else 0
+    since = first.since if arriving else since
     ndim = _ndim_after(name, first, call, operands, is_method)
     if name == "masked_select" and first.grad:
         masked = True
     return Tensor(
-        place, sure, first.pinned and name in known.VIEWS, kind, ndim, grad, masked, since
+        place, sure, first.pinned and name in known.VIEWS, kind, ndim, grad, masked, since, arriving
     )
 
 

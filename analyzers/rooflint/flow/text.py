@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from rooflint.flow import arrivals
 from rooflint.flow import torch_calls as known
 from rooflint.flow.machine import Call
 from rooflint.flow.places import expression_of, shown_tensors
@@ -35,6 +36,7 @@ def formatted(
     it: Interpreter, value: Value, node: ast.expr, whole: ast.expr | ast.stmt, frame: Frame
 ) -> None:
     """A value is turned into text."""
+    arrivals.read(it, value, node, frame, node)
     held = shown_tensors(value)
     if held:
         it.machine.wait("format", node, frame, held, subject=node)
@@ -61,6 +63,7 @@ def _str_of(it: Interpreter, one: Instance, node: ast.expr, frame: Frame) -> Non
 
 def print_values(it: Interpreter, call: Call) -> Value:
     for value, node in zip(call.arguments, call.nodes, strict=False):
+        arrivals.read(it, value, node, call.frame, node)
         held = shown_tensors(value)
         if held:
             at = node if node.lineno == call.node.lineno else call.node
@@ -74,6 +77,7 @@ def print_values(it: Interpreter, call: Call) -> Value:
 def text_of(it: Interpreter, call: Call) -> Value:
     value = call.argument(0, "object") or TEXT
     node = call.nodes[0] if call.nodes else call.node
+    arrivals.read(it, value, call.node, call.frame, call.nodes[0] if call.nodes else None)
     held = shown_tensors(value)
     if held:
         it.machine.wait(
@@ -126,6 +130,8 @@ def log_values(it: Interpreter, call: Call, reason: str, *, sure: bool) -> None:
     """Values handed to a logger or tracker."""
     held: list[Atom] = []
     for value in (*call.arguments, *call.keywords.values()):
+        if sure:
+            arrivals.read(it, value, call.node, call.frame)
         held += list(shown_tensors(value))
     tensors = tuple(a for a in held if isinstance(a, Tensor) and a.place != "cpu")
     if tensors:

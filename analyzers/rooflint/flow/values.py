@@ -77,6 +77,8 @@ class Tensor:
     """Its backward pass waits: a mask read it somewhere on the way."""
     since: Site | None = field(default=None, compare=False)
     """Where it got to the GPU."""
+    arriving: int = 0
+    """The copy to the host, by identity, that nobody waited for when it was started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,6 +401,7 @@ def _add(merged: list[Atom], atom: Atom) -> None:
                 atom.grad or other.grad,
                 atom.masked or other.masked,
                 other.since or atom.since,
+                atom.arriving if atom.arriving == other.arriving else 0,
             )
             return
         if isinstance(atom, Opaque) and isinstance(other, Opaque):

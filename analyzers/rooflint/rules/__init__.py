@@ -21,6 +21,7 @@ from rooflint.rules import (
     tensor_in_condition,
     tensor_iterated,
     tensor_to_number,
+    unfinished_copy,
     unknown_rule,
 )
 from rooflint.rules.unknown_rule import instead_of
@@ -41,6 +42,7 @@ RULES: tuple[Rule, ...] = (
     tensor_in_condition.RULE,
     tensor_iterated.RULE,
     tensor_to_number.RULE,
+    unfinished_copy.RULE,
     unknown_rule.RULE,
 )
 
