@@ -146,6 +146,9 @@ class Timing:
     sure: bool = True
     """No function of another file, which may have waited, ran in between."""
     in_loop: bool = False
+    runs_on: bool = False
+    """The clock was started before the loop that reads it: what is still queued weighs less with
+    each turn."""
 
 
 def heat_of(path: Path) -> tuple[Heat, Loop | None, Site | None]:

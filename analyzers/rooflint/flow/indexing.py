@@ -155,6 +155,8 @@ def _tensor_item(
     parts = _index_parts(index, node.slice)
     launches = False
     for part, part_node in parts:
+        if isinstance(part_node, ast.Constant) and part_node.value is ...:
+            continue
         for one in part:
             if isinstance(one, Tensor):
                 launches = True

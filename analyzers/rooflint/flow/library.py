@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from rooflint.flow import arrivals
+from rooflint.flow import arrivals, autograd
 from rooflint.flow import torch_calls as known
 from rooflint.flow.containers import dict_method, list_method, list_of
 from rooflint.flow.distributions import make_distribution
@@ -103,7 +103,13 @@ def call_named(it: Interpreter, path: str, call: Call) -> Value:
     """A call of something imported."""
     handler = HANDLERS.get(path)
     if handler is not None:
-        return handler(it, call)
+        place = it.machine.path
+        loop = it.machine.passing.get(id(call.node))
+        if loop is not None:
+            it.machine.path = (*place, loop)
+        result = handler(it, call)
+        it.machine.path = place
+        return result
     root, _, name = path.rpartition(".")
     if path in known.CLOCKS:
         node = call.node
@@ -237,6 +243,11 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
         if held:
             why = "with enforce_sorted=False the order is copied to the GPU"
             machine.wait("read", call.node, call.frame, tuple(held), reason=why)
+            machine.packs_unsorted = True
+    if name == "pad_packed_sequence" and machine.packs_unsorted:
+        held = gpu_tensors_in(call.argument(0, "sequence"))
+        why = "the order of the rows is on the GPU and the lengths are not"
+        machine.wait("read", call.node, call.frame, tuple(held), reason=why)
     if root.startswith("torch.cuda") or path == "torch.accelerator.synchronize":
         return _cuda(it, name, path, call)
     if root == "torch.linalg":
@@ -359,7 +370,7 @@ def method(it: Interpreter, member: Method, call: Call, node: ast.expr | ast.stm
     if isinstance(one, (Items, Generator)):
         return UNKNOWN
     if isinstance(one, Class):
-        return UNKNOWN
+        return autograd.apply(it, one, call)
     receiver = getattr(one, "receiver", None)
     if isinstance(receiver, Instance):
         # `super()` of a library's class.

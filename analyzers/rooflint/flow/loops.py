@@ -46,6 +46,7 @@ _DATA_NAME = re.compile(
     r"(?:^|[ _])(?:data|dl|iter|iterator|train|val|valid|test|eval|prefetcher)(?:$|[ _])"
 )
 """What something that yields batches is called."""
+_PASSES_ON = frozenset("enumerate zip map filter iter islice chain cycle".split())
 _MOST_PASSES = 3
 _SETUP_NAMES = frozenset(
     """parameters named_parameters state_dict modules named_modules buffers named_buffers
@@ -55,8 +56,8 @@ _SETUP_NAMES = frozenset(
 
 def on_for(it: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
     machine = it.machine
-    iterable = it.value(node.iter, frame)
     loop = machine.loop(node, lambda: Loop(Site(frame.block, node), names_of(node.target), False))
+    iterable = _iterable(it, node.iter, loop, frame)
     _describe(it, loop, iterable, node.iter)
     path = machine.path
     machine.path = (*path, loop)
@@ -189,11 +190,11 @@ def on_comprehension(
     path = machine.path
     fixed: list[Value] | None = None
     for i, generator in enumerate(node.generators):
-        iterable = it.value(generator.iter, frame if i == 0 else inside)
         loop = machine.loop(
             generator.target,
             lambda g=generator: Loop(Site(frame.block, node), names_of(g.target), True),
         )
+        iterable = _iterable(it, generator.iter, loop, frame if i == 0 else inside)
         _describe(it, loop, iterable, generator.iter)
         loop.transparent = True
         machine.path = (*machine.path, loop)
@@ -230,6 +231,25 @@ def on_comprehension(
         result = (one,)
     machine.path = path
     return result
+
+
+def _iterable(it: Interpreter, node: ast.expr, loop: Loop, frame: Frame) -> Value:
+    """What a loop goes over; what passes elements on, as `enumerate` does, works once a turn."""
+    machine = it.machine
+    outer = machine.passing
+    machine.passing = {id(call): loop for call in _passers(node)}
+    value = it.value(node, frame)
+    machine.passing = outer
+    return value
+
+
+def _passers(node: ast.expr) -> list[ast.Call]:
+    if not isinstance(node, ast.Call):
+        return []
+    name = names_of(node.func).partition(" ")[0]
+    if name not in _PASSES_ON:
+        return []
+    return [node, *(call for argument in node.args for call in _passers(argument))]
 
 
 def elements(it: Interpreter, value: Value, node: ast.expr | ast.stmt, frame: Frame) -> Value:

@@ -123,6 +123,8 @@ class Machine:
         self.validates = True
         self.detects_anomaly = False
         self.uses_gpu = False
+        self.packs_unsorted = False
+        """Whether sequences were packed on the GPU in an order of their own."""
         self.logs_info = False
         """Whether messages of level INFO are shown."""
         self.visited: set[int] = set()
@@ -132,6 +134,8 @@ class Machine:
         self.after_gradients: list[tuple[Value, list[Value]]] = []
         """Hooks of the backward pass, and what they are given."""
         self.iterations: tuple[int, ...] = ()
+        self.passing: dict[int, Loop] = {}
+        """Calls that pass elements on to the loop that goes over them, by identity."""
 
     # --- the GPU's queue
 

@@ -52,7 +52,8 @@ def typed_tensor(it: Interpreter, path: str, call: Call) -> Value:
     if place == "gpu" and has_data:
         sure = not any(isinstance(a, Unknown) for v in call.arguments for a in v)
         copy_to_gpu(it, call.node, call.frame, (Tensor("gpu"),), sure, None, "data")
-    return (Tensor(place, kind=kind, since=site_of(call) if place == "gpu" else None),)
+    ndim = _ndim_of_data(call.arguments[0]) if has_data else None
+    return (Tensor(place, kind=kind, ndim=ndim, since=site_of(call) if place == "gpu" else None),)
 
 
 def create(it: Interpreter, name: str, call: Call) -> Value:

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rooflint.flow import calls, containers, indexing, library, objects, places
+from rooflint.flow import autograd, calls, containers, indexing, library, objects, places
 from rooflint.flow.machine import Call
 from rooflint.flow.torch_calls import HOST_ATTRIBUTES, TENSOR_ATTRIBUTES
 from rooflint.flow.values import (
@@ -197,7 +197,8 @@ def attribute_of(it: Interpreter, atom: Atom, name: str, node: ast.expr, frame: 
     if isinstance(atom, Class):
         found = atom.find(name)
         if found is None:
-            return UNKNOWN
+            applies = name == "apply" and autograd.is_function(atom)
+            return (Method(atom, name),) if applies else UNKNOWN
         return tuple(
             Bound(a, atom) if isinstance(a, Function) and a.role == "class" else a for a in found
         )

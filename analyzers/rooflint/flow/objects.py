@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rooflint.flow import torch_calls as known
+from rooflint.flow.autograd import CONTEXT, context_method
 from rooflint.flow.distributions import distribution_method
 from rooflint.flow.facts import MODEL_WORK
 from rooflint.flow.machine import Call, fixed_items
@@ -226,6 +227,8 @@ def module_output(it: Interpreter, one: Instance, call: Call) -> Value:
         place, sure = ("unknown", False) if one.place == "cpu" else (one.place, one.sure)
     name = one.path.rpartition(".")[2]
     keywords: dict[str, Value] = one.facts.get("keywords", {})
+    grad = not machine.without_grad
+    masked = any(isinstance(t, Tensor) and t.masked for t in tensors) and grad
     if place == "gpu":
         machine.work(MODEL_WORK)
         if name.startswith("BatchNorm") and keywords.get("momentum") == NONE:
@@ -250,12 +253,13 @@ def module_output(it: Interpreter, one: Instance, call: Call) -> Value:
             machine.wait(
                 "check", call.node, call.frame, loss, reason="it reads the lengths on the host"
             )
+            masked = grad and any(isinstance(t, Tensor) and t.grad for t in tensors)
     if name.startswith("torchmetrics") or one.path.startswith("torchmetrics."):
         _metric_update(it, one, call)
-    grad = not machine.without_grad
-    masked = any(isinstance(t, Tensor) and t.masked for t in tensors) and grad
     first = next((t for t in tensors if isinstance(t, Tensor)), None)
     ndim = first.ndim if first is not None and name not in known.CHANGES_NDIM else None
+    if name == "Embedding" and first is not None and first.ndim is not None:
+        ndim = first.ndim + 1
     result = Tensor(place, sure, False, "float", ndim, grad, masked, since)
     if name.endswith("Loss"):
         reduced = string_of(keywords.get("reduction", ())) != "none"
@@ -289,6 +293,8 @@ def object_method(
         result = _module_method(it, one, name, call, node)
         if result is not None:
             return result
+    if path == CONTEXT:
+        return context_method(it, one, name, call)
     if path.startswith("torch.optim."):
         return optimizer_method(it, one, name, call)
     if path == "torch.amp.GradScaler" or path.endswith(".GradScaler"):

@@ -185,6 +185,9 @@ def _combine(a: Atom, b: Atom, op: ast.operator) -> Value | None:
     if isinstance(a, Clock) or isinstance(b, Clock):
         if isinstance(a, Clock) and isinstance(op, (ast.Mult, ast.Div, ast.FloorDiv)):
             return (a,)
+        if isinstance(op, ast.Add) and not (isinstance(a, Clock) and isinstance(b, Clock)):
+            # `total + now - start`: the sum is still a reading.
+            return (a if isinstance(a, Clock) else b,)
         return NUMBER
     if _is_text(a) or (_is_text(b) and isinstance(op, ast.Add)):
         if isinstance(a, Const) and isinstance(b, Const) and isinstance(op, ast.Add):

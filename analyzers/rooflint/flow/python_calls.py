@@ -26,6 +26,7 @@ from rooflint.flow.places import (
     tensors_in,
     without_arguments,
 )
+from rooflint.flow.tensors import run_backward
 from rooflint.flow.text import print_values, shows_info, text_of
 from rooflint.flow.timing import time_repeated
 from rooflint.flow.type_checks import has_attribute, hasattr_of, isinstance_of
@@ -454,7 +455,7 @@ def _checkpoint(it: Interpreter, call: Call) -> Value:
 
 
 def _autograd_grad(it: Interpreter, call: Call) -> Value:
-    it.machine.work(TRAINING_WORK)
+    _autograd_backward(it, call)
     found = tensors_in(call.argument(1, "inputs"))
     tensors = [t for t in found if isinstance(t, Tensor)]
     return items_of((tensors[0],)) if tensors else items_of((found[0],) if found else UNKNOWN)
@@ -462,6 +463,9 @@ def _autograd_grad(it: Interpreter, call: Call) -> Value:
 
 def _autograd_backward(it: Interpreter, call: Call) -> Value:
     it.machine.work(TRAINING_WORK)
+    for tensor in tensors_in(call.argument(0, "tensors", "outputs")):
+        if isinstance(tensor, Tensor):
+            run_backward(it, tensor, call)
     return NONE
 
 

@@ -249,7 +249,7 @@ def run_backward(it: Interpreter, atom: Tensor, call: Call) -> Value:
             call.node,
             call.frame,
             (atom,),
-            reason="the backward pass of a mask index counts the hits of the mask again",
+            reason="the backward pass counts the hits of the mask or a product's zeros on the host",
         )
         machine.work(TRAINING_WORK)
     elif atom.place != "cpu" and machine.detects_anomaly:
@@ -402,7 +402,7 @@ def _result(
     arriving = first.arriving if name in known.VIEWS else 0
     since = first.since if arriving else since
     ndim = _ndim_after(name, first, call, operands, is_method)
-    if name == "masked_select" and first.grad:
+    if (name in known.COUNTS_IN_BACKWARD and any(t.grad for t in plain)) and grad:
         masked = True
     return Tensor(
         place, sure, first.pinned and name in known.VIEWS, kind, ndim, grad, masked, since, arriving

@@ -31,7 +31,8 @@ def judge_timing(machine: Machine, at: Site, stops: list[Clock], starts: list[Cl
             )
             if stop.is_pending and not deeper and not (spans_turns and waited_inside):
                 sure = not start.at < stop.last_elsewhere
-                note_timing(machine, Timing(at, start, "stop", sure))
+                runs_on = len(start.iteration) < len(stop.iteration)
+                note_timing(machine, Timing(at, start, "stop", sure, runs_on=runs_on))
             elif not stop.is_pending and stop.wait_is_explicit:
                 if start.is_pending and not spans_turns:
                     note_timing(machine, Timing(start.site, start, "start"))

@@ -143,6 +143,9 @@ WAITS: dict[str, tuple[str, str]] = {
 }
 """Functions and methods that wait whenever a tensor of theirs is on the GPU."""
 
+COUNTS_IN_BACKWARD = frozenset("masked_select prod cumprod ctc_loss".split())
+"""Functions whose gradient is computed with a count that is read on the host."""
+
 LINALG_WAITS = frozenset(
     """inv solve lstsq svd svdvals eigh eigvalsh eig eigvals pinv matrix_exp cond tensorinv
     tensorsolve cholesky lu_factor ldl_factor matrix_rank""".split()

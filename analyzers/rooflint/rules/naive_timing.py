@@ -54,12 +54,16 @@ def check(file: SourceFile, flow: DeviceFlow) -> Iterator[Finding]:
             message=f"`{quote(timing.site)}` {_SAYS[timing.fault]}",
             rule=NAME,
             kind="timing",
-            severity="warning" if timing.sure and timing.fault != "warm-up" else "information",
+            severity="warning" if _is_wrong(timing) else "information",
             certainty="certain" if timing.sure else "likely",
             heat="every step" if timing.in_loop else "once",
             fixes=tuple(synchronize_before(file, timing)),
             because=tuple(_because(file, timing)),
         )
+
+
+def _is_wrong(timing: Timing) -> bool:
+    return timing.sure and timing.fault != "warm-up" and not timing.runs_on
 
 
 def _because(file: SourceFile, timing: Timing) -> Iterator[Because]:
