@@ -15,10 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from prove_fixes import apply
 
 import rooflint
 from rooflint.config import Config
-from rooflint.model import Edit, Finding
+from rooflint.model import Finding
 from rooflint.rule import Rule
 from rooflint.rules import RULES
 
@@ -113,16 +114,6 @@ def underlined(text: str, finding: Finding) -> str:
     if span.line == span.end_line:
         return lines[span.line - 1][span.column : span.end_column]
     return lines[span.line - 1][span.column :]
-
-
-def apply(text: str, edits: list[Edit]) -> str:
-    lines = text.split("\n")
-    for edit in sorted(edits, key=lambda e: (e.span.line, e.span.column), reverse=True):
-        span = edit.span
-        assert span.line == span.end_line
-        line = lines[span.line - 1]
-        lines[span.line - 1] = line[: span.column] + edit.text + line[span.end_column :]
-    return "\n".join(lines)
 
 
 def test_every_example_belongs_to_a_rule() -> None:

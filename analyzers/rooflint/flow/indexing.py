@@ -133,6 +133,17 @@ def _sequence_item(atom: ListOf | TupleOf, index: Value, node: ast.Subscript) ->
     return join_all(atom.items) or UNKNOWN
 
 
+def _is_whole_mask(atom: Tensor, parts: list[tuple[Value, ast.expr]]) -> bool:
+    """Whether the index is a mask with as many dimensions as what it masks."""
+    masks = [a for part, _ in parts for a in part]
+    return (
+        len(masks) == 1
+        and isinstance(masks[0], Tensor)
+        and atom.ndim is not None
+        and masks[0].ndim == atom.ndim
+    )
+
+
 def _scalar_on_gpu(index: Value) -> bool:
     return any(isinstance(a, Tensor) and a.place == "gpu" for a in index)
 
@@ -183,6 +194,7 @@ def _tensor_item(
                         _both(atom, one),
                         subject=part_node,
                         reason="the number of hits decides the shape of the result",
+                        detail="whole" if ndim is not None and one.ndim == ndim else "",
                     )
                     if ndim is None or one.ndim is None or len(parts) > 1:
                         ndim = None
@@ -197,6 +209,7 @@ def _tensor_item(
                         _both(one, one),
                         subject=part_node,
                         reason="an index of 0 dimensions is read on the host",
+                        detail="tensor" if atom.place == "gpu" else "",
                     )
                     ndim = ndim - 1 if ndim else None
                 else:
@@ -339,6 +352,7 @@ def store_item(
                 _both(atom, replace(stored[0], place="gpu")),
                 subject=target.slice,
                 reason="the number of hits decides how many values are needed",
+                detail="whole" if _is_whole_mask(atom, parts) else "",
             )
         for one in stored:
             if one.place == "cpu" and (one.ndim is None or one.ndim > 0):

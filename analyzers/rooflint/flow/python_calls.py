@@ -78,7 +78,9 @@ def convert_to_number(it: Interpreter, value: Value, call: Call, position: int =
     at = call.node
     arrivals.read(it, value, at, call.frame, node)
     if any(isinstance(a, (Tensor, Opaque)) for a in value):
-        it.machine.wait("float", at, call.frame, value, subject=node)
+        one = value[0] if len(value) == 1 else None
+        kind = one.kind if isinstance(one, Tensor) else None
+        it.machine.wait("float", at, call.frame, value, subject=node, detail=kind or "")
 
 
 def _number(it: Interpreter, call: Call) -> Value:

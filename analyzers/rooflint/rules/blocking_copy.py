@@ -34,7 +34,8 @@ from collections.abc import Iterator
 from rooflint.flow import DeviceFlow
 from rooflint.model import Finding
 from rooflint.rule import Rule, waits
-from rooflint.rules.edits import copy_without_waiting, create_on_device
+from rooflint.rules.fixes.copies import copy_without_waiting
+from rooflint.rules.fixes.creation import create_on_device, make_before_loop
 from rooflint.source import SourceFile
 
 NAME = "blocking-copy"
@@ -48,7 +49,11 @@ def check(file: SourceFile, flow: DeviceFlow) -> Iterator[Finding]:
             NAME,
             does="makes the host wait for the copy to the GPU",
             kind="copy",
-            fixes=[*copy_without_waiting(file, stop), *create_on_device(file, stop)],
+            fixes=[
+                *copy_without_waiting(file, stop),
+                *create_on_device(file, stop),
+                *make_before_loop(file, stop),
+            ],
         )
 
 

@@ -35,6 +35,8 @@ from collections.abc import Iterator
 from rooflint.flow import DeviceFlow
 from rooflint.model import Finding
 from rooflint.rule import Rule, waits
+from rooflint.rules.fixes.masks import choose_with_where
+from rooflint.rules.fixes.sizes import give_class_count
 from rooflint.source import SourceFile
 
 NAME = "data-dependent-shape"
@@ -42,7 +44,8 @@ NAME = "data-dependent-shape"
 
 def check(file: SourceFile, flow: DeviceFlow) -> Iterator[Finding]:
     for stop in flow.of_kind("nonzero", "mask", "unique", "one-hot", "repeat"):
-        yield from waits(file, stop, NAME)
+        fixes = [*choose_with_where(file, stop), *give_class_count(file, stop)]
+        yield from waits(file, stop, NAME, fixes=fixes)
 
 
 RULE = Rule(NAME, check, docs=__doc__ or "")

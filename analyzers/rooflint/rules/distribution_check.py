@@ -36,7 +36,7 @@ from collections.abc import Iterator
 from rooflint.flow import DeviceFlow
 from rooflint.model import Finding
 from rooflint.rule import Rule, waits
-from rooflint.rules.edits import skip_validation
+from rooflint.rules.fixes.checks import skip_validation
 from rooflint.source import SourceFile
 
 NAME = "distribution-check"

@@ -1,217 +1,34 @@
-"""What quick fixes are made of: each returns a fix that keeps the program's result, or none."""
+"""What quick fixes are made of: who stands where in the tree, and places in the text."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from rooflint.flow import Site, Stop, Timing
-from rooflint.model import Edit, Fix, SourceSpan
+from rooflint.flow import Site
+from rooflint.flow.torch_calls import (
+    KEEPS_KIND,
+    MAKES_BOOL,
+    MAKES_FLOAT,
+    MAKES_INT,
+    REDUCES,
+    VIEWS,
+)
+from rooflint.model import Edit, SourceSpan
 from rooflint.source import Block, SourceFile
 
-_EXACT_FACTORIES = frozenset(("zeros", "ones", "full", "eye"))
-
-
-def add_up_on_device(file: SourceFile, stop: Stop) -> Iterator[Fix]:
-    """`total += loss.item()` in a loop: add on the GPU, read once after the loop.
-
-    A double sum on the GPU rounds as Python's does, so the result is the same.
-    """
-    site, loop = stop.wait.site, stop.loop
-    if stop.calls or loop is None or not isinstance(loop.site.node, (ast.For, ast.While)):
-        return
-    kind = stop.wait.detail
-    statement = _statement_of(site)
-    if (
-        kind not in ("float", "int")
-        or loop.site.block is not site.block
-        or loop.site.node.orelse
-        or not isinstance(statement, ast.AugAssign)
-        or not isinstance(statement.op, ast.Add)
-        or not isinstance(statement.target, ast.Name)
-    ):
-        return
-    value = statement.value
-    if value is not site.node and not (
-        kind == "float"
-        and isinstance(value, ast.BinOp)
-        and isinstance(value.op, ast.Mult)
-        and value.left is site.node
-        and not any(isinstance(n, ast.Call) and n is not site.node for n in ast.walk(value.right))
-    ):
-        return
-    name = statement.target.id
-    scope = _scope_of(file, site)
-    if not _starts_at_zero(scope, name, loop.site.node) or name in scope.shared:
-        return
-    inside = [n for n in ast.walk(loop.site.node) if isinstance(n, ast.Name) and n.id == name]
-    if len(inside) != 1 or _may_return(loop.site.node):
-        return
-    suffix = _method_suffix(file, site)
-    if suffix is None:
-        return
-    on_device = ""
-    if kind == "float":
-        on_device = ".double()" if _has_detach(site.node) else ".detach().double()"
-    indent = _indent_of(loop.site)
-    after = _line_after(file, loop.site)
-    if indent is None or after is None:
-        return
-    read = "float" if kind == "float" else "int"
-    yield Fix(
-        "Add it up on the GPU, read it once after the loop",
-        (Edit(suffix, on_device), Edit(after, f"\n{indent}{name} = {read}({name})")),
-    )
-
-
-def read_where_used(file: SourceFile, stop: Stop) -> Iterator[Fix]:
-    """`x = loss.item()` that only a guarded branch uses: read it there."""
-    site = stop.wait.site
-    statement = _statement_of(site)
-    if (
-        stop.calls
-        or not isinstance(statement, ast.Assign)
-        or statement.value is not site.node
-        or len(statement.targets) != 1
-        or not isinstance(statement.targets[0], ast.Name)
-    ):
-        return
-    name = statement.targets[0].id
-    siblings = _siblings(site, statement)
-    if siblings is None:
-        return
-    later = siblings[siblings.index(statement) + 1 :]
-    guards = [s for s in later if isinstance(s, ast.If) and not s.orelse and _counts_steps(s.test)]
-    if not guards:
-        return
-    scope = _scope_of(file, site)
-    if name in scope.shared:
-        return
-    uses = [n for n in scope.names[name] if n is not statement.targets[0]]
-    home = next(
-        (g for g in guards if all(any(u is n for s in g.body for n in ast.walk(s)) for u in uses)),
-        None,
-    )
-    if home is None or not uses or any(not isinstance(u.ctx, ast.Load) for u in uses):
-        return
-    suffix = _method_suffix(file, site)
-    if suffix is None:
-        return
-    edits = [Edit(suffix, "" if _has_detach(site.node) else ".detach()")]
-    for use in uses:
-        span = file.span(site.block, use)
-        end = SourceSpan(span.path, span.end_line, span.end_column, span.end_line, span.end_column)
-        edits.append(Edit(end, ".item()"))
-    yield Fix("Read it only on the steps that use it", tuple(edits))
-
-
-def copy_without_waiting(file: SourceFile, stop: Stop) -> Iterator[Fix]:
-    """`.to(device)` of a batch: pin the loader's memory, copy without waiting."""
-    site = stop.wait.site
-    node = site.node
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return
-    if node.func.attr not in ("to", "cuda"):
-        return
-    if any(k.arg in (None, "non_blocking") for k in node.keywords) or len(node.args) > 1:
-        return
-    edit = _add_keyword(file, site.block, node, "non_blocking=True")
-    if edit is None:
-        return
-    if stop.wait.detail == "pinned":
-        yield Fix("Copy without waiting", (edit,))
-    elif stop.wait.detail == "loader" and stop.wait.since is not None:
-        loader = stop.wait.since
-        made = loader.node
-        if not isinstance(made, ast.Call) or any(
-            k.arg in (None, "pin_memory") for k in made.keywords
-        ):
-            return
-        pin = _add_keyword(file, loader.block, made, "pin_memory=True")
-        if pin is not None and pin.span != edit.span:
-            yield Fix("Pin the loader's memory and copy without waiting", (pin, edit))
-
-
-def create_on_device(file: SourceFile, stop: Stop) -> Iterator[Fix]:
-    """`torch.zeros(...).to(device)`: make it there."""
-    site = stop.wait.site
-    node = site.node
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return
-    made = node.func.value
-    if stop.wait.detail == "scalar" and node.func.attr == "tensor":
-        yield from _fill(file, site, node)
-        return
-    if (
-        stop.wait.detail not in _EXACT_FACTORIES
-        or not isinstance(made, ast.Call)
-        or any(k.arg in (None, "device") for k in made.keywords)
-        or any(isinstance(a, ast.Starred) for a in made.args)
-    ):
-        return
-    if node.func.attr == "cuda" and not node.args and not node.keywords:
-        device = '"cuda"'
-    elif node.func.attr == "to" and len(node.args) == 1 and not node.keywords:
-        device = site.block.segment(node.args[0])
-    else:
-        return
-    keyword = _add_keyword(file, site.block, made, f"device={device}")
-    suffix = _suffix_after(file, site.block, made, node)
-    if keyword is not None and suffix is not None:
-        yield Fix("Create it on the device", (keyword, Edit(suffix, "")))
-
-
-def skip_validation(file: SourceFile, stop: Stop) -> Iterator[Fix]:
-    """`Categorical(logits=x)`: without the checks."""
-    site = stop.wait.site
-    node = site.node
-    if stop.wait.detail != "construct" or not isinstance(node, ast.Call):
-        return
-    if any(k.arg in (None, "validate_args") for k in node.keywords):
-        return
-    edit = _add_keyword(file, site.block, node, "validate_args=False")
-    if edit is not None:
-        yield Fix("Skip the check of its parameters", (edit,))
-
-
-def synchronize_before(file: SourceFile, timing: Timing) -> Iterator[Fix]:
-    """Wait for the GPU before the clock is read."""
-    torch = _name_of_torch(file)
-    if torch is None or timing.fault == "warm-up":
-        return
-    places = [timing.site]
-    if timing.fault == "stop" and timing.start is None:
-        return
-    if timing.fault == "stop" and timing.start is not None and timing.start.is_pending:
-        places.insert(0, timing.start.site)
-    edits: list[Edit] = []
-    for site in places:
-        statement = _statement_of(site)
-        if not isinstance(
-            statement, (ast.Assign, ast.AugAssign, ast.Expr, ast.Return, ast.AnnAssign)
-        ):
-            return
-        indent = _indent_of(Site(site.block, statement))
-        if indent is None:
-            return
-        span = file.span(site.block, statement)
-        at = SourceSpan(span.path, span.line, span.column, span.line, span.column)
-        step = "\t" if "\t" in indent else "    "
-        text = (
-            f"if {torch}.cuda.is_available():\n{indent}{step}{torch}.cuda.synchronize()\n{indent}"
-        )
-        edits.append(Edit(at, text))
-    if len({e.span for e in edits}) == len(edits):
-        yield Fix("Synchronize before reading the clock", tuple(edits))
-
+_OFTEN_MODULES = frozenset(("criterion", "loss_fn", "loss_func", "loss_function", "model", "net"))
+_MAKES_NEW = (
+    MAKES_BOOL | MAKES_FLOAT | MAKES_INT | REDUCES | KEEPS_KIND | {"tensor"}
+) - VIEWS | _OFTEN_MODULES
+"""Calls whose result is a tensor of its own."""
 
 # --- reading the tree -------------------------------------------------------------------
 
 
 @lru_cache(maxsize=16)
-def _parents(block: Block) -> dict[int, ast.AST]:
+def parents_in(block: Block) -> dict[int, ast.AST]:
     found: dict[int, ast.AST] = {}
     for statement in block.body:
         for node in ast.walk(statement):
@@ -220,8 +37,8 @@ def _parents(block: Block) -> dict[int, ast.AST]:
     return found
 
 
-def _statement_of(site: Site) -> ast.stmt | None:
-    parents = _parents(site.block)
+def statement_of(site: Site) -> ast.stmt | None:
+    parents = parents_in(site.block)
     node: ast.AST | None = site.node
     while node is not None and not isinstance(node, ast.stmt):
         if isinstance(node, (ast.Lambda, ast.comprehension)):
@@ -231,7 +48,7 @@ def _statement_of(site: Site) -> ast.stmt | None:
 
 
 @dataclass(slots=True)
-class _Scope:
+class Scope:
     """The names of a function, or of the module."""
 
     names: dict[str, list[ast.Name]] = field(default_factory=dict[str, list[ast.Name]])
@@ -239,11 +56,79 @@ class _Scope:
     """The names, by identity, that are given a zero."""
     shared: set[str] = field(default_factory=set[str])
     """What another function sees too."""
+    parents: dict[int, ast.AST] = field(default_factory=dict[int, ast.AST])
+    """What each node, by identity, is part of."""
+
+    def uses(self, name: str) -> list[ast.Name]:
+        """Where a name stands, in no particular order."""
+        return self.names.get(name, [])
+
+    def given(self, name: str) -> list[ast.expr] | None:
+        """All that a name is given by plain assignments, or None if there are others."""
+        values: list[ast.expr] = []
+        for use in self.uses(name):
+            if isinstance(use.ctx, ast.Load):
+                continue
+            parent = self.parents.get(id(use))
+            if not isinstance(parent, (ast.Assign, ast.AnnAssign)) or parent.value is None:
+                return None
+            values.append(parent.value)
+        return values
+
+    def is_changed_in_place(self, name: str) -> bool:
+        """Whether something writes into what a name stands for."""
+        for use in self.uses(name):
+            parent = self.parents.get(id(use))
+            if isinstance(parent, (ast.AugAssign, ast.keyword)) and (
+                (isinstance(parent, ast.AugAssign) and parent.target is use)
+                or (isinstance(parent, ast.keyword) and parent.arg == "out")
+            ):
+                return True
+            if isinstance(parent, ast.Attribute) and parent.attr.endswith("_"):
+                return True
+            if isinstance(parent, ast.Subscript) and not isinstance(parent.ctx, ast.Load):
+                return True
+        return False
+
+    def is_whole(self, node: ast.expr, deep: int = 4) -> bool:
+        """Whether an expression is a whole number that the host knows: a size or a count."""
+        if isinstance(node, ast.Constant):
+            return isinstance(node.value, int)
+        if isinstance(node, ast.BinOp):
+            exact = isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod))
+            return exact and self.is_whole(node.left, deep) and self.is_whole(node.right, deep)
+        if isinstance(node, ast.Call):
+            return _called(node) in ("len", "size", "numel")
+        if isinstance(node, ast.Subscript):
+            return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+        if isinstance(node, ast.Name) and deep:
+            values = self.given(node.id)
+            return bool(values) and all(self.is_whole(v, deep - 1) for v in values or ())
+        return False
+
+    def makes_own_by(self, name: str) -> bool:
+        """Whether what is called so returns a tensor of its own."""
+        return name in _MAKES_NEW or name.endswith("_loss")
+
+    def makes_own(self, node: ast.expr, deep: int = 4) -> bool:
+        """Whether an expression makes a tensor that nothing else writes to later."""
+        if isinstance(node, (ast.BinOp, ast.Compare, ast.UnaryOp)):
+            return True
+        if isinstance(node, ast.Call):
+            return self.makes_own_by(_called(node))
+        if isinstance(node, ast.Name) and deep and node.id not in self.shared:
+            values = self.given(node.id)
+            return (
+                bool(values)
+                and not self.is_changed_in_place(node.id)
+                and all(self.makes_own(v, deep - 1) for v in values or ())
+            )
+        return False
 
 
-def _scope_of(file: SourceFile, site: Site) -> _Scope:
+def scope_of(file: SourceFile, site: Site) -> Scope:
     """The function around a place, or the module."""
-    parents = _parents(site.block)
+    parents = parents_in(site.block)
     node: ast.AST | None = site.node
     while node is not None and not isinstance(
         node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -252,7 +137,7 @@ def _scope_of(file: SourceFile, site: Site) -> _Scope:
     return _scope_in(node) if node is not None else _module_scope(file)
 
 
-def _module_scope(file: SourceFile) -> _Scope:
+def _module_scope(file: SourceFile) -> Scope:
     known = _LATEST_MODULE.get("scope")
     if known is None or known[0] is not file.blocks:
         whole = ast.Module([s for block in file.blocks for s in block.body], [])
@@ -260,13 +145,13 @@ def _module_scope(file: SourceFile) -> _Scope:
     return known[1]
 
 
-_LATEST_MODULE: dict[str, tuple[tuple[Block, ...], _Scope]] = {}
+_LATEST_MODULE: dict[str, tuple[tuple[Block, ...], Scope]] = {}
 """The blocks of the file looked at last and their scope: one walk for all its findings."""
 
 
 @lru_cache(maxsize=16)
-def _scope_in(whole: ast.AST) -> _Scope:
-    scope = _Scope()
+def _scope_in(whole: ast.AST) -> Scope:
+    scope = Scope()
     functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
     waiting: list[tuple[ast.AST, bool]] = [(whole, False)]
     while waiting:
@@ -280,7 +165,9 @@ def _scope_in(whole: ast.AST) -> _Scope:
         elif isinstance(node, ast.Assign):
             scope.zeros |= _given_zero(node)
         within = within or (node is not whole and isinstance(node, functions))
-        waiting += [(child, within) for child in ast.iter_child_nodes(node)]
+        for child in ast.iter_child_nodes(node):
+            scope.parents[id(child)] = node
+            waiting.append((child, within))
     return scope
 
 
@@ -300,8 +187,8 @@ def _given_zero(node: ast.Assign) -> set[int]:
     }
 
 
-def _siblings(site: Site, statement: ast.stmt) -> list[ast.stmt] | None:
-    parent = _parents(site.block).get(id(statement))
+def siblings_of(site: Site, statement: ast.stmt) -> list[ast.stmt] | None:
+    parent = parents_in(site.block).get(id(statement))
     for part in ("body", "orelse"):
         body: object = getattr(parent, part, None)
         if isinstance(body, list) and statement in body:
@@ -309,27 +196,33 @@ def _siblings(site: Site, statement: ast.stmt) -> list[ast.stmt] | None:
     return None
 
 
-def _starts_at_zero(scope: _Scope, name: str, loop: ast.AST) -> bool:
+def starts_at_zero(scope: Scope, name: str, loop: ast.AST) -> bool:
     """Whether the only thing a name is given in a scope, outside of the loop, is a zero."""
     inside = {id(n) for n in ast.walk(loop)}
     given = [n for n in scope.names[name] if isinstance(n.ctx, ast.Store) and id(n) not in inside]
     return bool(given) and all(id(n) in scope.zeros for n in given)
 
 
-def _may_return(loop: ast.AST) -> bool:
+def may_return(loop: ast.AST) -> bool:
     """Whether the function may be left from within a loop."""
     return any(isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom)) for n in ast.walk(loop))
 
 
-def _has_detach(node: ast.AST) -> bool:
+def _called(node: ast.Call) -> str:
+    if isinstance(node.func, ast.Attribute):
+        return node.func.attr
+    return node.func.id if isinstance(node.func, ast.Name) else ""
+
+
+def has_detach(node: ast.AST) -> bool:
     return any(isinstance(n, ast.Attribute) and n.attr == "detach" for n in ast.walk(node))
 
 
-def _counts_steps(test: ast.expr) -> bool:
+def counts_steps(test: ast.expr) -> bool:
     return any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(test))
 
 
-def _name_of_torch(file: SourceFile) -> str | None:
+def name_of_torch(file: SourceFile) -> str | None:
     for block in file.blocks:
         for statement in block.body:
             if isinstance(statement, ast.Import):
@@ -344,15 +237,15 @@ def _name_of_torch(file: SourceFile) -> str | None:
 # --- places in the text -----------------------------------------------------------------
 
 
-def _method_suffix(file: SourceFile, site: Site) -> SourceSpan | None:
+def method_suffix(file: SourceFile, site: Site) -> SourceSpan | None:
     """Where `.item()` at the end of a call stands."""
     node = site.node
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
-    return _suffix_after(file, site.block, node.func.value, node)
+    return suffix_after(file, site.block, node.func.value, node)
 
 
-def _suffix_after(
+def suffix_after(
     file: SourceFile, block: Block, inner: ast.expr, outer: ast.Call
 ) -> SourceSpan | None:
     """The text of `outer` after `inner` and the parentheses around it."""
@@ -370,7 +263,7 @@ def _suffix_after(
     return SourceSpan(whole.path, whole.end_line, start + shift, whole.end_line, whole.end_column)
 
 
-def _add_keyword(file: SourceFile, block: Block, call: ast.Call, text: str) -> Edit | None:
+def add_keyword(file: SourceFile, block: Block, call: ast.Call, text: str) -> Edit | None:
     """Add a keyword before the closing parenthesis of a call."""
     span = file.span(block, call)
     line = block.line(call.end_lineno or 1)
@@ -396,36 +289,14 @@ def _add_keyword(file: SourceFile, block: Block, call: ast.Call, text: str) -> E
     return Edit(SourceSpan(span.path, span.end_line, at, span.end_line, at), comma + text)
 
 
-def _fill(file: SourceFile, site: Site, node: ast.Call) -> Iterator[Fix]:
-    """`torch.tensor(number, device=...)`: `torch.full` needs no copy."""
-    if not node.args or isinstance(node.args[0], ast.Starred) or len(node.args) != 1:
-        return
-    if not any(k.arg == "device" for k in node.keywords):
-        return
-    if any(k.arg in (None, "pin_memory") for k in node.keywords):
-        return
-    function = file.span(site.block, node.func)
-    first = file.span(site.block, node.args[0])
-    line = site.block.line(node.args[0].lineno)
-    column = site.block.character(node.args[0].lineno, node.args[0].col_offset)
-    if line[:column].rstrip()[-1:] == "(" and line[:column].rstrip()[-7:] != "tensor(":
-        return
-    name = SourceSpan(
-        function.path, function.end_line, function.end_column - len("tensor"),
-        function.end_line, function.end_column,
-    )  # fmt: skip
-    before = SourceSpan(first.path, first.line, first.column, first.line, first.column)
-    yield Fix("Fill it on the device", (Edit(name, "full"), Edit(before, "(), ")))
-
-
-def _indent_of(site: Site) -> str | None:
+def indent_of(site: Site) -> str | None:
     """The indentation of a statement that starts its line."""
     text = site.block.line(site.node.lineno)
     before = text[: site.block.character(site.node.lineno, site.node.col_offset)]
     return before if not before.strip() else None
 
 
-def _line_after(file: SourceFile, site: Site) -> SourceSpan | None:
+def line_after(file: SourceFile, site: Site) -> SourceSpan | None:
     """The end of the last line of a statement."""
     span = file.span(site.block, site.node)
     line = file.lines[span.end_line - 1] if span.end_line <= len(file.lines) else ""
@@ -434,3 +305,65 @@ def _line_after(file: SourceFile, site: Site) -> SourceSpan | None:
         return None
     end = len(line)
     return SourceSpan(span.path, span.end_line, end, span.end_line, end)
+
+
+def before(file: SourceFile, site: Site) -> SourceSpan:
+    """The place right before a node."""
+    span = file.span(site.block, site.node)
+    return SourceSpan(span.path, span.line, span.column, span.line, span.column)
+
+
+def behind(file: SourceFile, site: Site) -> SourceSpan:
+    """The place right after a node."""
+    span = file.span(site.block, site.node)
+    return SourceSpan(span.path, span.end_line, span.end_column, span.end_line, span.end_column)
+
+
+def left_out(file: SourceFile, site: Site, statement: ast.stmt) -> Edit | None:
+    """Take a statement out; where it stands alone in its block, `pass` stays."""
+    around = siblings_of(site, statement)
+    one = Site(site.block, statement)
+    indent, end = indent_of(one), line_after(file, one)
+    if around is None or indent is None or end is None:
+        return None
+    span = file.span(site.block, statement)
+    if len(around) == 1 or span.line == 1:
+        return Edit(SourceSpan(span.path, span.line, span.column, end.line, end.column), "pass")
+    above = len(file.lines[span.line - 2])
+    return Edit(SourceSpan(span.path, span.line - 1, above, end.line, end.column), "")
+
+
+def as_tensor(file: SourceFile, site: Site, suffix: str) -> list[Edit] | None:
+    """`x.item()` or `float(x)` without the reading: `x` and a suffix."""
+    node = site.node
+    if not isinstance(node, ast.Call):
+        return None
+    if isinstance(node.func, ast.Attribute):
+        span = method_suffix(file, site)
+        return [Edit(span, suffix)] if span is not None else None
+    if len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
+        return None
+    inner = node.args[0]
+    whole, part = file.span(site.block, node), file.span(site.block, inner)
+    if whole.line != whole.end_line:
+        return None
+    plain = isinstance(inner, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    opening, closing = ("", "") if plain else ("(", ")")
+    return [
+        Edit(SourceSpan(whole.path, whole.line, whole.column, part.line, part.column), opening),
+        Edit(
+            SourceSpan(whole.path, part.end_line, part.end_column, whole.line, whole.end_column),
+            closing + suffix,
+        ),
+    ]
+
+
+def read_of(site: Site) -> ast.expr | None:
+    """The tensor that `x.item()` or `float(x)` reads."""
+    node = site.node
+    if not isinstance(node, ast.Call):
+        return None
+    if isinstance(node.func, ast.Attribute):
+        return node.func.value if node.func.attr == "item" and not node.args else None
+    one = len(node.args) == 1 and not node.keywords
+    return node.args[0] if one and not isinstance(node.args[0], ast.Starred) else None

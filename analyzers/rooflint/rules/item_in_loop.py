@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from rooflint.flow import DeviceFlow
 from rooflint.model import Finding
 from rooflint.rule import Rule, waits
-from rooflint.rules.edits import add_up_on_device, read_where_used
+from rooflint.rules.fixes.reads import unread
 from rooflint.source import SourceFile
 
 NAME = "item-in-loop"
@@ -43,9 +43,7 @@ NAME = "item-in-loop"
 
 def check(file: SourceFile, flow: DeviceFlow) -> Iterator[Finding]:
     for stop in flow.of_kind("item", "tolist"):
-        yield from waits(
-            file, stop, NAME, fixes=[*add_up_on_device(file, stop), *read_where_used(file, stop)]
-        )
+        yield from waits(file, stop, NAME, fixes=unread(file, stop))
 
 
 RULE = Rule(NAME, check, docs=__doc__ or "")

@@ -33,6 +33,7 @@ from collections.abc import Iterator
 from rooflint.flow import DeviceFlow
 from rooflint.model import Finding
 from rooflint.rule import Rule, waits
+from rooflint.rules.fixes.checks import leave_success_unchecked
 from rooflint.source import SourceFile
 
 NAME = "linalg-check"
@@ -40,7 +41,7 @@ NAME = "linalg-check"
 
 def check(file: SourceFile, flow: DeviceFlow) -> Iterator[Finding]:
     for stop in flow.of_kind("linalg"):
-        yield from waits(file, stop, NAME)
+        yield from waits(file, stop, NAME, fixes=leave_success_unchecked(file, stop))
 
 
 RULE = Rule(NAME, check, docs=__doc__ or "")

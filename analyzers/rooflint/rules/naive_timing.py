@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from rooflint.flow import DeviceFlow, Timing
 from rooflint.model import Because, Finding
 from rooflint.rule import Rule, quote, span_of
-from rooflint.rules.edits import synchronize_before
+from rooflint.rules.fixes.clocks import synchronize_before
 from rooflint.source import SourceFile
 
 NAME = "naive-timing"

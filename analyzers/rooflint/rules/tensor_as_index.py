@@ -37,6 +37,7 @@ from collections.abc import Iterator
 from rooflint.flow import DeviceFlow
 from rooflint.model import Finding
 from rooflint.rule import Rule, waits
+from rooflint.rules.fixes.indices import index_by_tensor
 from rooflint.source import SourceFile
 
 NAME = "tensor-as-index"
@@ -44,7 +45,7 @@ NAME = "tensor-as-index"
 
 def check(file: SourceFile, flow: DeviceFlow) -> Iterator[Finding]:
     for stop in flow.of_kind("index", "index-copy", "scalar", "store"):
-        yield from waits(file, stop, NAME)
+        yield from waits(file, stop, NAME, fixes=index_by_tensor(file, stop))
 
 
 RULE = Rule(NAME, check, docs=__doc__ or "")

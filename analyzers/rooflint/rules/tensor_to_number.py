@@ -32,6 +32,7 @@ from collections.abc import Iterator
 from rooflint.flow import DeviceFlow
 from rooflint.model import Finding
 from rooflint.rule import Rule, waits
+from rooflint.rules.fixes.reads import unread
 from rooflint.source import SourceFile
 
 NAME = "tensor-to-number"
@@ -39,7 +40,7 @@ NAME = "tensor-to-number"
 
 def check(file: SourceFile, flow: DeviceFlow) -> Iterator[Finding]:
     for stop in flow.of_kind("float"):
-        yield from waits(file, stop, NAME)
+        yield from waits(file, stop, NAME, fixes=unread(file, stop))
 
 
 RULE = Rule(NAME, check, docs=__doc__ or "")

@@ -33,6 +33,7 @@ from collections.abc import Iterator
 from rooflint.flow import DeviceFlow, Stop
 from rooflint.model import Because, Finding
 from rooflint.rule import Rule, quote, span_of
+from rooflint.rules.fixes.arrivals import wait_for_copy
 from rooflint.source import SourceFile
 
 NAME = "unfinished-copy"
@@ -51,6 +52,7 @@ def check(file: SourceFile, flow: DeviceFlow) -> Iterator[Finding]:
             severity="error" if wait.sure else "information",
             certainty="certain" if wait.sure else "likely",
             heat=stop.heat,
+            fixes=tuple(wait_for_copy(file, stop)),
             because=tuple(_because(file, stop)),
         )
 

@@ -1,0 +1,149 @@
+"""Tensors made on the GPU, or made once, instead of copied there each time."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from rooflint.flow import Site, Stop
+from rooflint.model import Edit, Fix, SourceSpan
+from rooflint.rules.edits import (
+    Scope,
+    add_keyword,
+    before,
+    indent_of,
+    left_out,
+    scope_of,
+    statement_of,
+    suffix_after,
+)
+from rooflint.source import SourceFile
+
+_EXACT_FACTORIES = frozenset(("zeros", "ones", "full", "eye", "tril_indices", "triu_indices"))
+"""What makes the same numbers on every device."""
+
+
+def create_on_device(file: SourceFile, stop: Stop) -> Iterator[Fix]:
+    """`torch.zeros(...).to(device)`: make it there."""
+    site = stop.wait.site
+    node = site.node
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return
+    if stop.wait.detail == "scalar" and node.func.attr == "tensor":
+        yield from _fill(file, site, node)
+        return
+    made = node.func.value
+    if (
+        not isinstance(made, ast.Call)
+        or not _is_exact(stop.wait.detail, made, scope_of(file, site))
+        or any(k.arg in (None, "device") for k in made.keywords)
+        or any(isinstance(a, ast.Starred) for a in made.args)
+    ):
+        return
+    device = _device_named(site, node)
+    if device is None:
+        return
+    keyword = add_keyword(file, site.block, made, f"device={device}")
+    suffix = suffix_after(file, site.block, made, node)
+    if keyword is not None and suffix is not None:
+        yield Fix("Create it on the device", (keyword, Edit(suffix, "")))
+
+
+def make_before_loop(file: SourceFile, stop: Stop) -> Iterator[Fix]:
+    """`weights = torch.tensor([0.1, 0.9], device=device)` in a loop: make it once before it."""
+    site, loop = stop.wait.site, stop.loop
+    statement = statement_of(site)
+    if loop is None or stop.calls or loop.site.block is not site.block:
+        return
+    turns = loop.site.node
+    if (
+        not isinstance(turns, (ast.For, ast.While))
+        or not isinstance(statement, ast.Assign)
+        or statement.value is not site.node
+        or statement not in turns.body
+        or len(turns.body) == 1
+        or len(statement.targets) != 1
+        or not isinstance(statement.targets[0], ast.Name)
+    ):
+        return
+    name, scope = statement.targets[0].id, scope_of(file, site)
+    given = [n for n in ast.walk(turns) if isinstance(n, ast.Name) and n.ctx.__class__ is ast.Store]
+    changing = {n.id for n in given}
+    if (
+        sum(n.id == name for n in given) != 1
+        or name in scope.shared
+        or scope.is_changed_in_place(name)
+        or not _is_constant(site.node, changing)
+    ):
+        return
+    gone, indent = left_out(file, site, statement), indent_of(loop.site)
+    if gone is None or indent is None:
+        return
+    text = site.block.segment(statement)
+    yield Fix(
+        "Make it once, before the loop",
+        (Edit(before(file, loop.site), f"{text}\n{indent}"), gone),
+    )
+
+
+def _is_exact(factory: str, made: ast.Call, scope: Scope) -> bool:
+    """Whether a factory makes the same numbers on every device."""
+    if factory == "arange":
+        return all(scope.is_whole(a) for a in made.args)
+    return factory in _EXACT_FACTORIES
+
+
+def _device_named(site: Site, node: ast.Call) -> str | None:
+    """The device that `.to(device)` or `.cuda()` names, as source text."""
+    assert isinstance(node.func, ast.Attribute)
+    if node.func.attr == "cuda" and not node.args and not node.keywords:
+        return '"cuda"'
+    if node.func.attr != "to" or len(node.args) + len(node.keywords) != 1:
+        return None
+    if node.keywords:
+        only = node.keywords[0]
+        return site.block.segment(only.value) if only.arg == "device" else None
+    return site.block.segment(node.args[0])
+
+
+def _is_constant(node: ast.AST, changing: set[str]) -> bool:
+    """Whether an expression is made of literals, and of names that a loop does not give anew."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and part.id in changing:
+            return False
+        if isinstance(part, ast.Call) and not _makes_tensor(part):
+            return False
+        if isinstance(
+            part, (ast.Subscript, ast.NamedExpr, ast.Await, ast.Yield, ast.comprehension)
+        ):
+            return False
+        if isinstance(part, ast.Attribute) and part.attr in ("grad", "data"):
+            return False
+    return True
+
+
+def _makes_tensor(node: ast.Call) -> bool:
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    return name in ("tensor", "as_tensor", "to", "cuda", "float", "long", "arange", "device")
+
+
+def _fill(file: SourceFile, site: Site, node: ast.Call) -> Iterator[Fix]:
+    """`torch.tensor(number, device=...)`: `torch.full` needs no copy."""
+    if not node.args or isinstance(node.args[0], ast.Starred) or len(node.args) != 1:
+        return
+    if not any(k.arg == "device" for k in node.keywords):
+        return
+    if any(k.arg in (None, "pin_memory") for k in node.keywords):
+        return
+    function = file.span(site.block, node.func)
+    first = file.span(site.block, node.args[0])
+    line = site.block.line(node.args[0].lineno)
+    column = site.block.character(node.args[0].lineno, node.args[0].col_offset)
+    if line[:column].rstrip()[-1:] == "(" and line[:column].rstrip()[-7:] != "tensor(":
+        return
+    name = SourceSpan(
+        function.path, function.end_line, function.end_column - len("tensor"),
+        function.end_line, function.end_column,
+    )  # fmt: skip
+    before = SourceSpan(first.path, first.line, first.column, first.line, first.column)
+    yield Fix("Fill it on the device", (Edit(name, "full"), Edit(before, "(), ")))

@@ -1,0 +1,30 @@
+# fix: Add it up on the GPU, read it once after the loop
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+model = nn.Linear(8, 2).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+batches = [(torch.randn(16, 8).to(device), torch.randint(0, 2, (16,)).to(device)) for _ in range(40)]
+
+
+def train():
+    total, weighted, other = 0.0, 0.0, 0.0
+    hits, seen = 0, 0
+    for x, y in batches:
+        out = model(x)
+        loss = nn.functional.cross_entropy(out, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+        weighted += loss.item() * x.size(0)
+        other = other + float(loss)
+        hits += (out.argmax(1) == y).sum().item()
+        seen += y.numel()
+    return total, weighted / seen, other, hits, seen
+
+
+for epoch in range(2):
+    print(epoch, train())
