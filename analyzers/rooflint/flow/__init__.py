@@ -5,7 +5,8 @@ comes out of it. `interpreter` hands each node to the room that knows it: `state
 `loops`, `definitions`, `names`, `calls`, `operators`, `displays`; `unasked` follows what nothing
 calls. What is called outside of the file goes to `library`, and from there to `python_calls`,
 `tensors`, `making`, `objects`, `training`, `loaders`, `distributions`, `containers` and `text`, all
-by the data of `torch_calls`. `arrivals` are copies to the host that nothing has waited for yet.
+by the data of `torch_calls`. `arrivals` are copies to the host that nothing has waited for yet;
+`compiled` is what torch.compile was given.
 `indexing`, `timing`, `type_checks` and `places` say what their names say.
 """
 
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 
 from rooflint.flow.facts import TRAINING_WORK, CallFrom, Loop, Timing, Wait, heat_of
 from rooflint.flow.interpreter import Interpreter
+from rooflint.flow.torch_calls import BREAKS_GRAPH
 from rooflint.flow.values import Site
 from rooflint.model import Heat
 from rooflint.source import SourceFile
@@ -35,6 +37,8 @@ class Stop:
     guard: Site | None
     calls: tuple[Site, ...]
     """The calls between the loop and the wait, outermost first."""
+    breaks_graph: bool = False
+    """It stands in a function that torch.compile was given, and cannot be part of its graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,9 @@ def _stop(wait: Wait) -> Stop:
     if loop is not None:
         inside = wait.path[wait.path.index(loop) + 1 :]
         calls = [item.site for item in inside if isinstance(item, CallFrom)]
-    return Stop(wait, heat, loop, guard, tuple(calls))
+    compiled = any(isinstance(item, CallFrom) and item.compiled for item in wait.path)
+    breaks = compiled and wait.operation in BREAKS_GRAPH
+    return Stop(wait, heat, loop, guard, tuple(calls), breaks)
 
 
 def _is_benchmark(stop: Stop, timed: set[int]) -> bool:

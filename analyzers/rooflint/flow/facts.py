@@ -98,6 +98,8 @@ class CallFrom:
     """A call of a function of the file."""
 
     site: Site
+    compiled: bool = False
+    """`torch.compile` was given the function."""
 
 
 PathItem = Loop | Guard | CallFrom
