@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from threading import Event
 
     from rooflint.config import Config
+    from rooflint.flow import Project
     from rooflint.model import Finding, Fix, LineReport, Recording, Report, Severity
     from rooflint.runs.request import ProfileRequest, Progress
     from rooflint.source import SourceFile
@@ -28,11 +29,29 @@ def open_source(path: str, text: str, previous: SourceFile | None = None) -> Sou
     return SourceFile.parse(path, text, previous)
 
 
-def check(file: SourceFile, config: Config | None = None) -> tuple[Finding, ...]:
-    """All findings of one file, in order of their place. Runs and imports nothing of the user's."""
+def open_project(
+    paths: Iterable[str], read: Callable[[str], str | None], folders: Iterable[str] = ()
+) -> Project:
+    """Files that are judged together, by what they import of each other and how it is called.
+
+    `read` gives the text of a file, `None` if it cannot be read; `folders` are where absolute
+    imports are looked for, besides a file's own folder and package.
+    """
+    from rooflint.flow import Project
+
+    return Project(paths, read, folders)
+
+
+def check(
+    file: SourceFile, config: Config | None = None, project: Project | None = None
+) -> tuple[Finding, ...]:
+    """All findings of one file, in order of their place. Runs and imports nothing of the user's.
+
+    Without a project the file is judged alone, whatever it imports.
+    """
     from rooflint.rules import check_file
 
-    return check_file(file, config)
+    return check_file(file, config, project)
 
 
 def load_config(start: str | Path) -> Config:

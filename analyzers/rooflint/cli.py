@@ -77,7 +77,7 @@ def _close(stream: TextIO) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from rooflint.files import find_files, read_text
+    from rooflint.files import find_files, read_text, text_of
 
     findings: list[Finding] = []
     texts: dict[str, str] = {}
@@ -91,11 +91,13 @@ def _check(options: argparse.Namespace) -> int:
             if not inside:
                 _say(f"there are no Python files in {path}")
         failed |= problem.told
-    for path in files:
-        name = str(path)
+    folders = [str(path) for path in map(Path, options.paths) if path.is_dir()]
+    project = rooflint.open_project(map(str, files), text_of, folders)
+    for name in project.in_order():
         with _Told() as problem:
-            file = rooflint.open_source(name, read_text(path))
-            of_file = rooflint.check(file, config)
+            file = project.file(name) or rooflint.open_source(name, read_text(Path(name)))
+            of_file = rooflint.check(file, config, project)
+            project.release(name)
             if of_file:
                 findings += of_file
                 texts[name] = file.text
@@ -104,6 +106,7 @@ def _check(options: argparse.Namespace) -> int:
                 at = f"{name}:{place.line}:{place.column + 1}"
                 raise RooflintError(f"{at}: {what}: {file.syntax_error.remedy}")
         failed |= problem.told
+    findings.sort(key=lambda finding: finding.span)
     if options.output_format == "json":
         from rooflint.outputs.findings_json import render as render_json
 

@@ -60,6 +60,14 @@ def read_text(path: Path) -> str:
         ) from error
 
 
+def text_of(path: str) -> str | None:
+    """The text of a Python file; `None` if it cannot be read."""
+    try:
+        return read_text(Path(path))
+    except RooflintError:
+        return None
+
+
 def is_excluded(path: Path, config: Config) -> bool:
     """Whether the settings leave this file out."""
     if not config.exclude:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from rooflint.flow import DeviceFlow, Site, Stop
 from rooflint.model import Because, Finding, Fix, Kind, Severity, SourceSpan
@@ -41,11 +42,10 @@ def waits(
         return
     wait = stop.wait
     reason = f": {wait.reason}" if wait.reason else ""
-    breaks = ", and breaks the graph of the compiled function" if stop.breaks_graph else ""
     what = f"{doing} `{quote(wait.subject or wait.site)}`" if doing else f"`{quote(wait.site)}`"
     yield Finding(
         span=span_of(file, wait.site),
-        message=f"{what} {does} {_how_often(stop)}{reason}{breaks}",
+        message=f"{what} {does} {_how_often(stop)}{reason}",
         rule=rule,
         kind=kind,
         severity=_severity(stop),
@@ -93,14 +93,20 @@ def _severity(stop: Stop) -> Severity:
 def _how_often(stop: Stop) -> str:
     loop = stop.loop
     if stop.heat == "sometimes" and stop.guard is not None:
-        return f"on the steps that line {line_of(stop.guard)} lets through"
+        return f"on the steps that {_place(stop.guard, stop)} lets through"
     if loop is None:
         return "here"
     if loop.is_framework:
         return f"each time `{loop.name}` runs"
     if stop.calls:
-        return f"on every step of the loop at line {line_of(loop.site)}"
+        return f"on every step of the loop at {_place(loop.site, stop)}"
     return "on every step of this loop"
+
+
+def _place(site: Site, stop: Stop) -> str:
+    """How to call a line: by its file as well if that is another one."""
+    path, line = site.block.path, line_of(site)
+    return f"line {line}" if path == stop.wait.site.block.path else f"{Path(path).name}:{line}"
 
 
 def _because(file: SourceFile, stop: Stop) -> Iterator[Because]:
@@ -122,8 +128,7 @@ def _because(file: SourceFile, stop: Stop) -> Iterator[Because]:
 
 def _first_line_of(file: SourceFile, site: Site) -> SourceSpan:
     whole = span_of(file, site)
-    index = whole.line - 1
-    text = file.lines[index] if index < len(file.lines) else ""
+    text = site.block.line(site.node.lineno)
     end = len(text.rstrip())
     if whole.end_line == whole.line:
         return whole

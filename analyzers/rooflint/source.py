@@ -58,6 +58,8 @@ class Block:
     """The lines that parsed last, of a block that does not parse now."""
     mended: frozenset[int] = frozenset()
     """Lines within the block in whose place the tree has other text."""
+    path: str = ""
+    """The file that it is of."""
 
     def moved_to(self, first_line: int) -> Block:
         """The same block, after an edit above it."""
@@ -114,6 +116,7 @@ class SourceFile:
             blocks = _after_edit(previous, lines)
         else:
             blocks = _all_blocks(lines)
+        blocks = tuple(b if b.path else replace(b, path=path) for b in blocks)
         file = SourceFile(path, text, lines, blocks, None, marked)
         problem = next(((b, b.problem) for b in blocks if b.problem is not None), None)
         if problem is None:
@@ -129,7 +132,7 @@ class SourceFile:
         return frozenset(b.first_line + line - 1 for b in self.blocks for line in b.mended)
 
     def span(self, block: Block, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> SourceSpan:
-        """Where a node of a block stands in the file."""
+        """Where a node of a block stands in the file, or in the one that the block is of."""
         last = node.end_lineno or node.lineno
         start = block.character(node.lineno, node.col_offset)
         end = block.character(last, node.end_col_offset or 0)
@@ -140,10 +143,10 @@ class SourceFile:
     ) -> SourceSpan:
         """The same for lines of the block's tree and columns in characters."""
         first, last = block.file_line(line), block.file_line(end_line)
-        if self.has_byte_order_mark:
+        if self.has_byte_order_mark and block.path == self.path:
             column += first == 1
             end_column += last == 1
-        return SourceSpan(self.path, first, column, last, end_column)
+        return SourceSpan(block.path, first, column, last, end_column)
 
 
 def _all_blocks(lines: tuple[str, ...]) -> tuple[Block, ...]:

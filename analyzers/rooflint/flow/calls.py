@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rooflint.flow import library, names, objects, places, python_calls, tensors
 from rooflint.flow.facts import CallFrom
-from rooflint.flow.machine import Call, Trace, fixed_items
+from rooflint.flow.machine import MOST_STATEMENTS_ELSEWHERE, Call, Trace, fixed_items
 from rooflint.flow.values import (
     NONE,
     TEXT,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
 
 _DEEPEST_CALL = 30
+_ROWS_OF_A_TABLE = 8
 
 
 def on_call(it: Interpreter, node: ast.Call, frame: Frame) -> Value:
@@ -227,7 +228,7 @@ def _fill_record(it: Interpreter, one: Instance, cls: Class, call: Call) -> None
 def call_function(it: Interpreter, function: Function, receiver: Atom | None, call: Call) -> Value:
     """Follow a call of a function of the file."""
     machine = it.machine
-    machine.visited.add(id(function.node))
+    machine.visited[id(function.node)] = function
     if function.is_generator or function.is_context:
         keywords = tuple(sorted(call.keywords.items(), key=lambda kv: kv[0]))
         return (Generator(function, receiver, tuple(call.arguments), keywords),)
@@ -236,9 +237,19 @@ def call_function(it: Interpreter, function: Function, receiver: Atom | None, ca
         or sum(f.node is function.node for f in machine.running) >= 3
     ):
         return UNKNOWN
+    aside = function.is_elsewhere and machine.unasked
+    if aside and machine.steps_elsewhere > MOST_STATEMENTS_ELSEWHERE:
+        return tensors.call_unknown(it, call)
+    steps = machine.steps
     key: tuple[Any, ...] | None = None
-    # Where nothing is known to call it, one call without tensors is like another.
-    coarse = machine.unasked and receiver is None and not places.any_tensor(call)
+    # Where nothing is known to call it, one call without tensors is like another; so it is for
+    # what is called as often as the rows of a table.
+    often = it.runs[id(function)] = it.runs.get(id(function), 0) + 1
+    coarse = (
+        (machine.unasked or often > _ROWS_OF_A_TABLE)
+        and receiver is None
+        and not places.any_tensor(call)
+    )
     if coarse:
         key = (id(function),)
     elif function.frame.parent is None:
@@ -251,13 +262,10 @@ def call_function(it: Interpreter, function: Function, receiver: Atom | None, ca
             machine.branches > 0,
         )
     known = it.memo.get(key) if key is not None else None
-    compiled = id(function.node) in machine.compiled
     if known is not None and (coarse or not machine.changed_since(known.write, known.tick)):
         known.write = len(machine.writes)
-        machine.replay(
-            known.trace, (*machine.path, CallFrom(Site(call.frame.block, call.node), compiled))
-        )
-        return known.value
+        machine.replay(known.trace, (*machine.path, CallFrom(Site(call.frame.block, call.node))))
+        return call.arguments[known.gives] if known.gives is not None else known.value
     base, write = len(machine.path) + 1, len(machine.writes)
     machine.tick += 1
     tick = machine.tick
@@ -266,13 +274,17 @@ def call_function(it: Interpreter, function: Function, receiver: Atom | None, ca
     machine.traces = [*outer_waits, trace]
     value = _run_body(it, function, receiver, call, None)
     machine.traces = outer_waits
+    if aside and not (machine.running and machine.running[-1].is_elsewhere):
+        machine.steps_elsewhere += machine.steps - steps
     still = coarse or not machine.changed_since(write, tick)
     if key is not None and still and not trace.used_clock:
         trace.waits = {
             k: [replace(w, path=w.path[base:]) for w in ws[:24]] for k, ws in trace.waits.items()
         }
         trace.work = {p[base:]: r for p, r in trace.work.items()}
-        it.memo[key] = Known(len(machine.writes), tick, value, trace)
+        given = [i for i, v in enumerate(call.arguments) if coarse and v == value]
+        gives = given[0] if given and isinstance(value[0], (Function, Class)) else None
+        it.memo[key] = Known(len(machine.writes), tick, value, trace, gives)
     return value
 
 
@@ -306,8 +318,7 @@ def _run_body(
     frame.on_yield = on_yield
     _bind_parameters(it, function, receiver, call, frame)
     path, sites, escapes = machine.path, machine.call_sites, it.escapes
-    compiled = id(function.node) in machine.compiled
-    machine.path = (*path, CallFrom(Site(call.frame.block, call.node), compiled))
+    machine.path = (*path, CallFrom(Site(call.frame.block, call.node)))
     machine.call_sites = (*sites, id(call.node))
     machine.running.append(function)
     machine.without_grad += function.no_grad
@@ -401,3 +412,5 @@ class Known:
     tick: int
     value: Value
     trace: Trace
+    gives: int | None = None
+    """It gives back the argument at this position, as most decorators do."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from rooflint.flow import calls, compiled, names, places, statements
+from rooflint.flow import calls, names, places, statements
 from rooflint.flow.machine import Call
 from rooflint.flow.values import Bound, Class, Frame, Function, Instance, Partial, Ref, Value
 
@@ -30,7 +30,9 @@ def function_at(
 
     def make() -> Function:
         function = Function(node, frame, frame.block, owner)
-        it.functions.append(function)
+        function.is_elsewhere = frame.block.path != it.file.path
+        if not function.is_elsewhere:
+            it.functions.append(function)
         return function
 
     function = it.machine.make(node, "function", make)
@@ -71,8 +73,6 @@ def _decorated(
             function.is_context = True
         elif any(statements.is_no_grad(a) for a in how) or name in places.NO_GRAD:
             function.no_grad = True
-        elif name == "torch.compile":
-            compiled.compile_one(it, function)
         elif any(isinstance(a, (Function, Bound, Class, Partial)) for a in how):
             value = calls.call_value(it, how, Call(decorator, frame, [value], {}))
     return value
@@ -82,8 +82,6 @@ def on_define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
     bases = [a for b in node.bases for a in it.value(b, frame)]
     one = it.machine.make(node, "class", lambda: Class(node, frame.block, tuple(bases)))
     one.bases = tuple(bases)
-    if not it.classes or one not in it.classes:
-        it.classes.append(one)
     inside = Frame(frame.block, frame)
     decorations = [it.value(decorator, frame) for decorator in node.decorator_list]
     for how in decorations:

@@ -98,8 +98,6 @@ class CallFrom:
     """A call of a function of the file."""
 
     site: Site
-    compiled: bool = False
-    """`torch.compile` was given the function."""
 
 
 PathItem = Loop | Guard | CallFrom
@@ -124,6 +122,18 @@ class Wait:
     path: Path
     detail: str = ""
     """What else a rule wants to know of it: "constant", "loader", "inline", ..."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A wait with how often it happens, taken from the worst of the ways that lead to it."""
+
+    wait: Wait
+    heat: Heat
+    loop: Loop | None
+    guard: Site | None
+    calls: tuple[Site, ...]
+    """The calls between the loop and the wait, outermost first."""
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from rooflint.flow import (
     calls,
     definitions,
     displays,
+    library,
     loops,
     names,
     operators,
@@ -24,37 +25,113 @@ from rooflint.flow import (
     unasked,
 )
 from rooflint.flow.machine import Call, Machine, OutOfBudget
-from rooflint.flow.values import UNKNOWN, Atom, Class, DictOf, Frame, Function, Value, constant
+from rooflint.flow.program import Program
+from rooflint.flow.values import (
+    UNKNOWN,
+    Atom,
+    Const,
+    DictOf,
+    Frame,
+    Function,
+    Imported,
+    Module,
+    Ref,
+    Value,
+    constant,
+    join_all,
+)
 from rooflint.source import Block, SourceFile
 
 _EMPTY = Block("", 1, (), ())
+_NOTHING = ast.Pass()
 
 
 class Interpreter:
-    """Follows one file."""
+    """Follows one file, and of others what it imports and uses."""
 
-    def __init__(self, file: SourceFile):
+    def __init__(self, file: SourceFile, program: Program):
         self.file = file
+        self.program = program
         self.machine = Machine()
         self.functions: list[Function] = []
-        self.classes: list[Class] = []
+        """Those of the file itself."""
         self.escapes: list[loops.Escape] = []
         self.generators: dict[int, bool] = {}
         self.constants: dict[int, Value] = {}
         self.data_loops: dict[int, bool] = {}
         self.memo: dict[tuple[Any, ...], calls.Known] = {}
+        self.runs: dict[int, int] = {}
+        """How often a function was called."""
+        self.root = _module_frame("__main__")
+        self._modules: dict[str, Frame | None] = {file.path: self.root}
 
-    def run(self) -> None:
-        """Follow the whole file."""
-        module = Frame(_EMPTY, None)
-        module.vars["__name__"] = constant("__main__")
+    def run(self, called: frozenset[int] = frozenset()) -> None:
+        """Follow the whole file. `called`: the lines of functions that other files call."""
         try:
-            for block in self.file.blocks:
-                module.block = block
-                self.statements(block.body, module)
-            unasked.run_the_rest(self)
+            self._follow(self.file, self.root)
+            unasked.run_the_rest(self, called)
         except OutOfBudget:
             return
+
+    def _follow(self, file: SourceFile, module: Frame) -> None:
+        for block in file.blocks:
+            module.block = block
+            self.statements(block.body, module)
+
+    # --- other files
+
+    def looked_up(self, value: Value) -> Value:
+        """A value in which names of other files stand for what they are."""
+        return join_all([self.imported(a) if isinstance(a, Imported) else (a,) for a in value])
+
+    def imported(self, name: Imported) -> Value:
+        """What a name of another file stands for."""
+        frame = self._module(name.path)
+        found = frame.vars.get(name.name) if frame is not None else None
+        if found is not None:
+            return self.looked_up(found) if any(isinstance(a, Imported) for a in found) else found
+        path = self.program.member(name.path, name.name)
+        if path is not None:
+            return (Module(path, name.ref),)
+        return (Ref(library.canonical(name.ref)),)
+
+    def public_names(self, path: str) -> list[tuple[str, Value]]:
+        """What `from ... import *` binds."""
+        frame = self._module(path)
+        if frame is None:
+            return []
+        listed = frame.vars.get("__all__", ())
+        shown = {
+            str(a.value)
+            for v in (loops.elements(self, listed, _NOTHING, frame) if listed else (),)
+            for a in v
+            if isinstance(a, Const)
+        }
+        return [
+            (name, value)
+            for name, value in frame.vars.items()
+            if (name in shown if shown else not name.startswith("_"))
+        ]
+
+    def _module(self, path: str) -> Frame | None:
+        """The names of another file, followed when they are first asked for."""
+        if path in self._modules:
+            return self._modules[path]
+        file = self.program.file(path) if path.endswith(".py") else None
+        if file is None:
+            self._modules[path] = None
+            return None
+        frame = self._modules[path] = _module_frame(file.path)
+        machine = self.machine
+        place, escapes, writes = machine.place(), self.escapes, len(machine.writes)
+        machine.start_aside()
+        self.escapes = []
+        self._follow(file, frame)
+        machine.return_to(place)
+        self.escapes = escapes
+        # Nothing that was followed before can have read what is new.
+        del machine.writes[writes:]
+        return frame
 
     def statements(self, body: Iterable[ast.stmt], frame: Frame) -> bool:
         """Follow statements; whether control comes out at their end."""
@@ -112,6 +189,12 @@ class Interpreter:
             if any(isinstance(a, DictOf) for a in base):
                 return self.value(node, frame)
         return UNKNOWN
+
+
+def _module_frame(name: str) -> Frame:
+    frame = Frame(_EMPTY, None)
+    frame.vars["__name__"] = constant(name)
+    return frame
 
 
 _STATEMENTS: dict[type[ast.stmt], Callable[[Any, Any, Frame], bool | None]] = {

@@ -34,6 +34,8 @@ _ONLY_OF_TENSORS = frozenset(("item", "tolist", "cpu", "copy"))
 MOST_STATEMENTS = 80_000
 """Statements and calls that are followed in one file."""
 MOST_STATEMENTS_UNASKED = 4_000
+MOST_STATEMENTS_ELSEWHERE = 300
+"""In other files, for what nothing calls."""
 
 
 class OutOfBudget(Exception):
@@ -110,6 +112,7 @@ class Machine:
         self.last_sync: int | None = None
         self.steps = 0
         self.limit = MOST_STATEMENTS
+        self.steps_elsewhere = 0
         self.unasked = False
         """Whether what is followed now is called by nothing in the file."""
         self.samples: dict[int, Value] = {}
@@ -121,15 +124,14 @@ class Machine:
         self.without_grad = 0
         self.default_place: Any = "cpu"
         self.validates = True
-        self.compiled: set[int] = set()
-        """The functions, by identity of their node, that `torch.compile` was given."""
         self.detects_anomaly = False
         self.uses_gpu = False
         self.packs_unsorted = False
         """Whether sequences were packed on the GPU in an order of their own."""
         self.logs_info = False
         """Whether messages of level INFO are shown."""
-        self.visited: set[int] = set()
+        self.visited: dict[int, Function] = {}
+        """The functions that were called, by the identity of their nodes."""
         self.traces: list[Trace] = []
         self.before_modules: list[Value] = []
         self.after_modules: list[Value] = []
@@ -344,6 +346,11 @@ class Machine:
             self.iterations,
             self.default_place,
         )
+
+    def start_aside(self) -> None:
+        """Follow something that does not depend on where in the program one is."""
+        self.path, self.branches, self.call_sites, self.without_grad = (), 0, (), 0
+        self.traces, self.iterations = [], ()
 
     def return_to(self, place: tuple[Any, ...]) -> None:
         """Come back to a place."""

@@ -23,10 +23,12 @@ from rooflint.flow.values import (
     Frame,
     Function,
     Generator,
+    Imported,
     Instance,
     Items,
     ListOf,
     Method,
+    Module,
     Opaque,
     Ref,
     Super,
@@ -140,6 +142,8 @@ def on_name(it: Interpreter, node: ast.Name, frame: Frame) -> Value:
     while look is not None:
         found = look.vars.get(node.id)
         if found is not None:
+            if any(a.__class__ is Imported for a in found):
+                found = look.vars[node.id] = it.looked_up(found)
             return found
         look = look.parent
     if node.id in library.BUILTINS:
@@ -159,6 +163,8 @@ def attribute(it: Interpreter, base: Value, name: str, node: ast.expr, frame: Fr
 def attribute_of(it: Interpreter, atom: Atom, name: str, node: ast.expr, frame: Frame) -> Value:
     if isinstance(atom, Ref):
         return (Ref(library.canonical(f"{atom.path}.{name}")),)
+    if isinstance(atom, Module):
+        return it.imported(Imported(atom.path, name, f"{atom.name}.{name}"))
     if isinstance(atom, Tensor):
         if name == "device":
             return (DeviceIs(atom.place),)

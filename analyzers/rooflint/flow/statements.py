@@ -15,8 +15,10 @@ from rooflint.flow.values import (
     DeviceIs,
     Frame,
     Generator,
+    Imported,
     Instance,
     ListOf,
+    Module,
     Opaque,
     Ref,
     Site,
@@ -242,19 +244,24 @@ def on_assert(it: Interpreter, node: ast.Assert, frame: Frame) -> bool:
 
 def on_import(it: Interpreter, node: ast.Import, frame: Frame) -> None:
     for alias in node.names:
-        if alias.asname:
-            names.bind(it, alias.asname, (Ref(alias.name),), frame)
-        else:
-            root = alias.name.partition(".")[0]
-            names.bind(it, root, (Ref(root),), frame)
+        name = alias.name if alias.asname else alias.name.partition(".")[0]
+        path = it.program.find(frame.block.path, 0, name)
+        value: Atom = Module(path, name) if path else Ref(name)
+        names.bind(it, alias.asname or name, (value,), frame)
 
 
 def on_import_from(it: Interpreter, node: ast.ImportFrom, frame: Frame) -> None:
-    base = "." * node.level + (node.module or "")
+    dotted = node.module or ""
+    path = it.program.find(frame.block.path, node.level, dotted)
+    base = "." * node.level + dotted
     for alias in node.names:
-        if alias.name != "*":
-            path = library.canonical(f"{base}.{alias.name}")
-            names.bind(it, alias.asname or alias.name, (Ref(path),), frame)
+        if alias.name == "*":
+            for name, held in it.public_names(path) if path else ():
+                names.bind(it, name, held, frame)
+            continue
+        ref = library.canonical(f"{base}.{alias.name}")
+        value: Atom = Imported(path, alias.name, ref) if path else Ref(ref)
+        names.bind(it, alias.asname or alias.name, (value,), frame)
 
 
 def on_global(it: Interpreter, node: ast.Global | ast.Nonlocal, frame: Frame) -> None:

@@ -176,12 +176,6 @@ CLOCKS = frozenset(
     datetime.datetime.utcnow""".split()
 )
 
-BREAKS_GRAPH = frozenset(
-    """item tolist float condition compare iterate print format log nonzero mask unique one-hot
-    repeat index""".split()
-)
-"""Kinds of wait that torch.compile cannot put into a graph, as `torch._dynamo.explain` says."""
-
 SAMPLE_WAITS = frozenset(("Normal",))
 """Distributions whose `sample` waits even without validation (torch.normal checks its scale)."""
 

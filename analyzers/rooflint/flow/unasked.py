@@ -33,11 +33,16 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
-def run_the_rest(
-    it: Interpreter,
-) -> None:
-    """Functions that nothing in the file has called, those that nothing names first."""
-    waiting = [f for f in it.functions if id(f.node) not in it.machine.visited]
+def run_the_rest(it: Interpreter, called: frozenset[int]) -> None:
+    """Functions that nothing in the file has called, those that nothing names first.
+
+    `called` are the lines of those that are known to be called from other files.
+    """
+    waiting = [
+        f
+        for f in it.functions
+        if id(f.node) not in it.machine.visited and f.block.file_line(f.node.lineno) not in called
+    ]
     if not waiting:
         return
     words = Counter(_WORD.findall(it.file.text))

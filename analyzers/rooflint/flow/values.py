@@ -106,6 +106,25 @@ class Ref:
 
 
 @dataclass(frozen=True, slots=True)
+class Imported:
+    """A name of another file of the program, not yet looked up."""
+
+    path: str
+    """The other file, or the folder of a package without one."""
+    name: str
+    ref: str
+    """What it is called if the other file does not know it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """Another file of the program, or the folder of a package, as its importers see it."""
+
+    path: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class TupleOf:
     items: tuple[Value, ...]
     names: tuple[str, ...] = ()
@@ -212,6 +231,7 @@ class Function:
         "defaults",
         "frame",
         "is_context",
+        "is_elsewhere",
         "is_generator",
         "name",
         "no_grad",
@@ -237,6 +257,8 @@ class Function:
         self.defaults: dict[str, Value] = {}
         self.no_grad = False
         self.is_context = False
+        self.is_elsewhere = False
+        """It is of another file than the one that is followed."""
         self.is_generator = False
 
 
@@ -337,6 +359,8 @@ Atom = (
     | Opaque
     | DeviceIs
     | Ref
+    | Imported
+    | Module
     | TupleOf
     | Items
     | Clock

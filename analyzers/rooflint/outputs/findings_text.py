@@ -6,7 +6,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from rooflint.model import Finding
+from rooflint.model import Because, Finding
 
 _PLURAL = {"error": "errors", "warning": "warnings", "information": "notes", "hint": "hints"}
 
@@ -37,15 +37,16 @@ def _excerpt(finding: Finding, text: str) -> str:
         f"{gutter} | {underline}",
     ]
     if finding.because:
-        reasons = " · ".join(_because(b.message, b.span.line) for b in finding.because)
+        reasons = " · ".join(_because(b, span.path) for b in finding.because)
         shown.append(f"{gutter} | {reasons}")
     if finding.fixes:
         shown.append(f"{gutter} | Quick fix: " + " · ".join(fix.title for fix in finding.fixes))
     return "\n".join(shown)
 
 
-def _because(message: str, line: int) -> str:
-    return f"{message} (line {line})"
+def _because(why: Because, path: str) -> str:
+    at = f"line {why.span.line}" if why.span.path == path else f"{why.span.path}:{why.span.line}"
+    return f"{why.message} ({at})"
 
 
 def _summary(findings: list[Finding]) -> str:

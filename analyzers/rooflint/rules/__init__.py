@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rooflint.config import Config, suppressed_rules
-from rooflint.flow import DeviceFlow
-from rooflint.model import Finding, RooflintError
+from rooflint.flow import DeviceFlow, Project
+from rooflint.model import Finding, Fix, RooflintError
 from rooflint.rule import Rule
 from rooflint.rules import (
     blocking_copy,
@@ -49,12 +49,17 @@ RULES: tuple[Rule, ...] = (
 NAMES = frozenset(rule.name for rule in RULES)
 
 
-def check_file(file: SourceFile, config: Config | None = None) -> tuple[Finding, ...]:
+def check_file(
+    file: SourceFile, config: Config | None = None, project: Project | None = None
+) -> tuple[Finding, ...]:
     """All findings of one file, in order of their place."""
     config = config or Config()
-    if "torch" not in file.text:
+    if project is not None:
+        flow = project.flow_of(file)
+    elif "torch" in file.text:
+        flow = DeviceFlow.of(file)
+    else:
         return ()
-    flow = DeviceFlow.of(file)
     suppressed = suppressed_rules(file.lines)
     mended = file.mended_lines()
     findings: list[Finding] = []
@@ -98,4 +103,11 @@ def _run(rule: Rule, file: SourceFile, flow: DeviceFlow, config: Config) -> list
         logging.getLogger("rooflint").exception("%s failed on %s", rule.name, file.path)
         return []
     severity = config.severity.get(rule.name)
-    return [replace(f, severity=severity) for f in found] if severity else found
+    return [replace(f, severity=severity or f.severity, fixes=_within(file, f)) for f in found]
+
+
+def _within(file: SourceFile, finding: Finding) -> tuple[Fix, ...]:
+    """The fixes that change this file alone: others may use what they change elsewhere."""
+    return tuple(
+        fix for fix in finding.fixes if all(edit.span.path == file.path for edit in fix.edits)
+    )

@@ -1,0 +1,148 @@
+"""The files that are followed together: each finds the others by its imports, as Python would."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+
+from rooflint.source import SourceFile
+
+_FOREIGN = frozenset(("torch", "numpy", "site-packages", "dist-packages"))
+"""Never the user's own, wherever they lie."""
+_MOST_CHARACTERS = 8_000_000
+"""Text whose trees are kept at a time; what was used longest ago is read again when needed."""
+
+
+class Program:
+    """The files of a project, read when another needs them.
+
+    `read` gives the text of a file, `None` if it cannot be read; `folders` are where imports
+    are looked for besides the importing file's own folder and package.
+    """
+
+    def __init__(self, read: Callable[[str], str | None], folders: Iterable[str] = ()):
+        self._read = read
+        self._folders = tuple("" if folder == "." else folder for folder in folders)
+        self._files: dict[str, SourceFile | None] = {}
+        self._names: dict[str, frozenset[str]] = {}
+        self._places: dict[str, tuple[str, ...]] = {}
+        self._characters = 0
+
+    def put(self, file: SourceFile) -> None:
+        """Take a file as it stands now."""
+        self.drop(file.path)
+        self._files[file.path] = file
+        self._characters += len(file.text)
+
+    def drop(self, path: str) -> None:
+        """Forget a file, to read it again when it is needed."""
+        file = self._files.pop(path, None)
+        if file is not None:
+            self._characters -= len(file.text)
+
+    def file(self, path: str) -> SourceFile | None:
+        """A file of the program; `None`: there is none that can be read."""
+        if path not in self._files:
+            text = self._read(path)
+            if text is None:
+                self._files[path] = None
+                return None
+            self.put(SourceFile.parse(path, text))
+        else:
+            # The one used last stands at the end.
+            self._files[path] = self._files.pop(path)
+        return self._files[path]
+
+    def find(self, importer: str, level: int, dotted: str) -> str | None:
+        """The file that a name imported by a file stands for, or the folder of a package without
+        an `__init__.py`; `None`: it is no file of the program."""
+        if not importer or dotted.partition(".")[0] in _FOREIGN:
+            return None
+        if level:
+            folder = os.path.dirname(importer)
+            for _ in range(level - 1):
+                folder = _parent(folder)
+            return self._below(folder, dotted) if dotted else self._package(folder)
+        for folder in self._folders_of(importer):
+            own = os.path.join(folder, dotted.partition(".")[0])
+            if os.path.basename(folder) in _FOREIGN and not importer.startswith(own + os.sep):
+                continue
+            found = self._below(folder, dotted)
+            if found is not None:
+                return found
+        return None
+
+    def member(self, path: str, name: str) -> str | None:
+        """The module `name` of a package, given its `__init__.py` or its folder."""
+        if path.endswith(".py"):
+            if os.path.basename(path) != "__init__.py":
+                return None
+            path = os.path.dirname(path)
+        return self._below(path, name)
+
+    def _below(self, folder: str, dotted: str) -> str | None:
+        parts = dotted.split(".")
+        for part in parts[:-1]:
+            if part not in self._listed(folder):
+                return None
+            folder = os.path.join(folder, part)
+        name = parts[-1]
+        listed = self._listed(folder)
+        if name in listed:
+            package = self._package(os.path.join(folder, name))
+            if package is not None and package.endswith(".py"):
+                return package
+            return package if name + ".py" not in listed else os.path.join(folder, name + ".py")
+        return os.path.join(folder, name + ".py") if name + ".py" in listed else None
+
+    def _package(self, folder: str) -> str | None:
+        listed = self._listed(folder)
+        if "__init__.py" in listed:
+            return os.path.join(folder, "__init__.py")
+        return folder if any(name.endswith(".py") for name in listed) else None
+
+    def _listed(self, folder: str) -> frozenset[str]:
+        names = self._names.get(folder)
+        if names is None:
+            try:
+                names = frozenset(os.listdir(folder or "."))
+            except OSError:
+                names = frozenset[str]()
+            self._names[folder] = names
+        return names
+
+    def _folders_of(self, importer: str) -> tuple[str, ...]:
+        """Where a file's absolute imports are looked for: the folder that holds it or its
+        package, as for a script; then those around that up to the project's, and their `src`, as
+        for what was installed from here."""
+        folder = os.path.dirname(importer)
+        known = self._places.get(folder)
+        if known is None:
+            top = folder
+            while "__init__.py" in self._listed(top) and top != _parent(top):
+                top = _parent(top)
+            around = [top]
+            inside = any(_is_below(top, project) for project in self._folders)
+            while inside and around[-1] not in self._folders:
+                around.append(_parent(around[-1]))
+            found = dict.fromkeys((*around, *self._folders))
+            sources = [os.path.join(f, "src") for f in found if "src" in self._listed(f)]
+            known = self._places[folder] = (*found, *sources)
+        return known
+
+    def make_room(self) -> None:
+        """Forget what was used longest ago, if there is much. Not while files are followed."""
+        for path in list(self._files):
+            if self._characters <= _MOST_CHARACTERS:
+                return
+            self.drop(path)
+
+
+def _is_below(folder: str, other: str) -> bool:
+    return not other or folder == other or folder.startswith(other + os.sep)
+
+
+def _parent(folder: str) -> str:
+    if os.path.basename(folder) in ("", ".", "..") and not os.path.isabs(folder):
+        return os.path.join(folder, "..")
+    return os.path.dirname(folder)

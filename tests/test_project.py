@@ -1,0 +1,162 @@
+"""Files are judged by what they import and by who uses them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+import rooflint
+
+
+def warnings(folder: Path, files: Mapping[str, str]) -> list[str]:
+    """`file:line rule` of every Warning in a project of these files."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+    paths = [str(folder / name) for name in files]
+    project = rooflint.open_project(paths, lambda path: _text(path), [str(folder)])
+    found: list[str] = []
+    for path in project.in_order():
+        file = project.file(path)
+        assert file is not None
+        for finding in rooflint.check(file, project=project):
+            if finding.severity in ("warning", "error"):
+                name = Path(finding.span.path).relative_to(folder).as_posix()
+                found.append(f"{name}:{finding.span.line} {finding.rule}")
+    return sorted(found)
+
+
+def _text(path: str) -> str | None:
+    return Path(path).read_text() if Path(path).is_file() else None
+
+
+TRAIN = """\
+import torch
+from torch import nn
+from helpers import accuracy
+
+model = nn.Linear(8, 2).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x = torch.randn(4, 8, device="cuda")
+y = torch.zeros(4, dtype=torch.long, device="cuda")
+for step in range(100):
+    out = model(x)
+    loss = nn.functional.cross_entropy(out, y)
+    loss.backward()
+    optimizer.step()
+    accuracy(out, y)
+"""
+
+
+def test_a_helper_of_another_file_waits_where_it_is_called_with_gpu_tensors(tmp_path: Path) -> None:
+    helpers = """\
+        def accuracy(out, y):
+            hits = (out.argmax(1) == y).sum()
+            return hits.item()
+        """
+    assert warnings(tmp_path, {"train.py": TRAIN, "helpers.py": helpers}) == [
+        "helpers.py:3 item-in-loop"
+    ]
+
+
+def test_the_same_helper_is_silent_where_tensors_live_on_the_cpu(tmp_path: Path) -> None:
+    helpers = """\
+        def accuracy(out, y):
+            hits = (out.argmax(1) == y).sum()
+            return hits.item()
+        """
+    on_cpu = TRAIN.replace(".cuda()", "").replace(', device="cuda"', "")
+    assert warnings(tmp_path, {"train.py": on_cpu, "helpers.py": helpers}) == []
+
+
+def test_what_another_file_returns_is_known(tmp_path: Path) -> None:
+    helpers = """\
+        def accuracy(out, y):
+            return (out.argmax(1) == y).float().mean()
+        """
+    train = TRAIN.replace("    accuracy(out, y)", "    if accuracy(out, y) > 0.9:\n        break")
+    assert warnings(tmp_path, {"train.py": train, "helpers.py": helpers}) == [
+        "train.py:14 tensor-in-condition"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "files"),
+    [
+        ("from helpers import accuracy", ["helpers.py"]),
+        ("import helpers\naccuracy = helpers.accuracy", ["helpers.py"]),
+        ("from lib.helpers import accuracy", ["lib/helpers.py", "lib/__init__.py"]),
+        ("from lib import helpers as h; accuracy = h.accuracy", ["lib/helpers.py"]),
+        ("from lib import accuracy", ["lib/helpers.py", "lib/__init__.py"]),
+        ("from lib.helpers import *", ["lib/helpers.py"]),
+        ("import lib.helpers\naccuracy = lib.helpers.accuracy", ["lib/helpers.py"]),
+        ("from lib.helpers import accuracy", ["src/lib/helpers.py", "src/lib/__init__.py"]),
+        (
+            "try:\n    from lib.helpers import accuracy\nexcept ImportError:\n    accuracy = None",
+            ["lib/helpers.py"],
+        ),
+    ],
+)
+def test_imports_are_found_as_python_finds_them(
+    tmp_path: Path, line: str, files: list[str]
+) -> None:
+    texts = dict.fromkeys(files, "")
+    texts[files[0]] = "def accuracy(out, y):\n    return (out.argmax(1) == y).sum().item()\n"
+    if len(files) == 2:
+        texts[files[1]] = "from .helpers import accuracy\n"
+    texts["train.py"] = TRAIN.replace("from helpers import accuracy", line)
+    assert warnings(tmp_path, texts) == [f"{files[0]}:2 item-in-loop"]
+
+
+def test_base_classes_of_other_files_give_their_attributes(tmp_path: Path) -> None:
+    base = """\
+        import torch
+
+        class Agent:
+            def __init__(self):
+                self.device = torch.device("cuda")
+                self.net = torch.nn.Linear(4, 2).to(self.device)
+        """
+    agent = """\
+        import torch
+        from base import Agent
+
+        class Greedy(Agent):
+            def play(self, env):
+                state = env.reset()
+                for step in range(1000):
+                    values = self.net(torch.randn(4, device=self.device))
+                    state = env.step(values.argmax().item())
+        """
+    assert warnings(tmp_path, {"base.py": base, "agent.py": agent}) == ["agent.py:9 item-in-loop"]
+
+
+def test_files_that_import_each_other_are_followed_once(tmp_path: Path) -> None:
+    one = "import torch\nimport two\ndef f(x):\n    return two.g(x)\n"
+    two = "import torch\nimport one\ndef g(x):\n    return one.f(x)\n"
+    assert warnings(tmp_path, {"one.py": one, "two.py": two}) == []
+
+
+def test_the_loop_that_makes_a_line_hot_is_named_with_its_file(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAIN)
+    helpers = tmp_path / "helpers.py"
+    helpers.write_text("def accuracy(out, y):\n    return (out.argmax(1) == y).sum().item()\n")
+    paths = [str(tmp_path / "train.py"), str(helpers)]
+    project = rooflint.open_project(paths, _text)
+    file = project.file(str(helpers))
+    assert file is not None
+    (finding,) = rooflint.check(file, project=project)
+    assert "on every step of the loop at train.py:9" in finding.message
+    places = {(Path(b.span.path).name, b.span.line) for b in finding.because}
+    assert {("train.py", 9), ("train.py", 14)} <= places
+
+
+def test_names_that_no_file_of_the_project_has_stay_foreign(tmp_path: Path) -> None:
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("def randn(*a, **k): return 1\n")
+    train = TRAIN.replace("    accuracy(out, y)", "    loss.item()")
+    assert "train.py:14 item-in-loop" in warnings(tmp_path, {"train.py": train})
