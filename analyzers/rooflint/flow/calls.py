@@ -228,7 +228,7 @@ def _fill_record(it: Interpreter, one: Instance, cls: Class, call: Call) -> None
 def call_function(it: Interpreter, function: Function, receiver: Atom | None, call: Call) -> Value:
     """Follow a call of a function of the file."""
     machine = it.machine
-    machine.visited[id(function.node)] = function
+    machine.found.called[id(function.node)] = function
     if function.is_generator or function.is_context:
         keywords = tuple(sorted(call.keywords.items(), key=lambda kv: kv[0]))
         return (Generator(function, receiver, tuple(call.arguments), keywords),)
@@ -270,10 +270,11 @@ def call_function(it: Interpreter, function: Function, receiver: Atom | None, ca
     machine.tick += 1
     tick = machine.tick
     trace = Trace(base, {}, {})
-    outer_waits = machine.traces
-    machine.traces = [*outer_waits, trace]
+    outer_waits, outer_uses = machine.traces, machine.uses
+    machine.traces, machine.uses = [*outer_waits, trace], trace.uses
     value = _run_body(it, function, receiver, call, None)
-    machine.traces = outer_waits
+    machine.traces, machine.uses = outer_waits, outer_uses
+    outer_uses.add(trace.uses)
     if aside and not (machine.running and machine.running[-1].is_elsewhere):
         machine.steps_elsewhere += machine.steps - steps
     still = coarse or not machine.changed_since(write, tick)
@@ -307,6 +308,7 @@ def _run_body(
     resume: Callable[[Value], None] | None,
 ) -> Value:
     machine = it.machine
+    machine.uses.blocks.add(function.block)
     frame = Frame(function.block, function.frame, function)
     yielded: list[Value] = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -21,8 +22,8 @@ class DeviceFlow:
 
     stops: tuple[Stop, ...] = ()
     timings: tuple[Timing, ...] = ()
-    called: frozenset[int] = frozenset()
-    """The lines of its functions that other files are known to call."""
+    called: frozenset[ast.AST] = frozenset()
+    """Its functions that other files are known to call."""
 
     @staticmethod
     def of(file: SourceFile) -> DeviceFlow:
@@ -40,37 +41,36 @@ class DeviceFlow:
 class _Parts:
     stops: list[Stop] = field(default_factory=list[Stop])
     timings: list[Timing] = field(default_factory=list[Timing])
-    called: set[int] = field(default_factory=set[int])
+    called: set[ast.AST] = field(default_factory=set[ast.AST])
 
 
 def follow(
-    file: SourceFile, program: Program, called: frozenset[int] = frozenset()
+    file: SourceFile, program: Program, called: frozenset[ast.AST] = frozenset()
 ) -> dict[str, DeviceFlow]:
     """What running a file finds out of it and of the files that it uses, by path.
 
-    `called`: the lines of its functions that other files are known to call; they are not
-    followed with the arguments of nobody.
+    `called`: its functions that other files are known to call; they are not followed with the
+    arguments of nobody.
     """
     interpreter = Interpreter(file, program)
     interpreter.run(called)
-    machine = interpreter.machine
     parts: dict[str, _Parts] = {}
 
     def part(block: Block) -> _Parts:
         return parts.setdefault(block.path, _Parts())
 
-    for seen in machine.waits.values():
-        stop = min(map(_stop, seen.waits), key=_order)
-        if not _is_benchmark(stop, machine.timed_syncs):
-            part(stop.wait.site.block).stops.append(stop)
-    for timing in machine.timings.values():
-        part(timing.site.block).timings.append(timing)
-    for function in machine.visited.values():
-        if function.is_elsewhere:
-            line = function.block.file_line(function.node.lineno)
-            part(function.block).called.add(line)
+    for found in interpreter.pieces.values():
+        for seen in found.waits.values():
+            stop = min(map(_stop, seen.waits), key=_order)
+            if not _is_benchmark(stop, found.timed_syncs):
+                part(stop.wait.site.block).stops.append(stop)
+        for timing in found.timings.values():
+            part(timing.site.block).timings.append(timing)
+        for function in found.called.values():
+            if function.is_elsewhere:
+                part(function.block).called.add(function.node)
     return {
-        path: DeviceFlow(tuple(p.stops), tuple(p.timings), frozenset(p.called))
+        path: together([DeviceFlow(tuple(p.stops), tuple(p.timings), frozenset(p.called))])
         for path, p in parts.items()
     }
 
@@ -80,7 +80,7 @@ def together(flows: Iterable[DeviceFlow]) -> DeviceFlow:
     it."""
     stops: dict[tuple[int, str], Stop] = {}
     timings: dict[int, Timing] = {}
-    called: frozenset[int] = frozenset()
+    called: frozenset[ast.AST] = frozenset()
     for flow in flows:
         called |= flow.called
         for stop in flow.stops:

@@ -24,7 +24,7 @@ from rooflint.flow import (
     statements,
     unasked,
 )
-from rooflint.flow.machine import Call, Machine, OutOfBudget
+from rooflint.flow.machine import Call, Found, Machine, OutOfBudget
 from rooflint.flow.program import Program
 from rooflint.flow.values import (
     UNKNOWN,
@@ -63,20 +63,30 @@ class Interpreter:
         self.runs: dict[int, int] = {}
         """How often a function was called."""
         self.root = _module_frame("__main__")
+        self.pieces: dict[Block | Function, Found] = {}
+        """What following each statement of the module found, and each function that none calls."""
+        self.samples: dict[int, unasked.Sample] = {}
         self._modules: dict[str, Frame | None] = {file.path: self.root}
 
-    def run(self, called: frozenset[int] = frozenset()) -> None:
-        """Follow the whole file. `called`: the lines of functions that other files call."""
+    def run(self, called: frozenset[ast.AST] = frozenset()) -> None:
+        """Follow the whole file. `called`: the functions that other files call."""
         try:
-            self._follow(self.file, self.root)
+            for block in self.file.blocks:
+                self._run_statement(block)
             unasked.run_the_rest(self, called)
         except OutOfBudget:
             return
 
-    def _follow(self, file: SourceFile, module: Frame) -> None:
-        for block in file.blocks:
-            module.block = block
-            self.statements(block.body, module)
+    def _run_statement(self, block: Block) -> Found:
+        """Follow a statement of the module."""
+        found = self.pieces[block] = self.machine.begin()
+        self.root.block = block
+        self.statements(block.body, self.root)
+        return found
+
+    def calls_function(self, function: Function) -> bool:
+        """Whether anything that was followed calls a function."""
+        return any(id(function.node) in found.called for found in self.pieces.values())
 
     # --- other files
 
@@ -126,7 +136,9 @@ class Interpreter:
         place, escapes, writes = machine.place(), self.escapes, len(machine.writes)
         machine.start_aside()
         self.escapes = []
-        self._follow(file, frame)
+        for block in file.blocks:
+            frame.block = block
+            self.statements(block.body, frame)
         machine.return_to(place)
         self.escapes = escapes
         # Nothing that was followed before can have read what is new.

@@ -27,6 +27,7 @@ from rooflint.flow.values import (
     Value,
     join,
 )
+from rooflint.source import Block
 
 _Made = TypeVar("_Made", Function, Class, Instance, ListOf, DictOf)
 _ONLY_OF_TENSORS = frozenset(("item", "tolist", "cpu", "copy"))
@@ -69,12 +70,43 @@ class Call:
 
 
 @dataclass(slots=True)
+class Uses:
+    """What of a file something rests on: if that changes, it is to be followed again."""
+
+    blocks: set[Block] = field(default_factory=set[Block])
+    """The functions that were entered."""
+    names: set[str] = field(default_factory=set[str])
+    """The names of the module that were read."""
+    binds: set[str] = field(default_factory=set[str])
+    """Those that were given a value."""
+
+    def add(self, other: Uses) -> None:
+        self.blocks |= other.blocks
+        self.names |= other.names
+        self.binds |= other.binds
+
+
+@dataclass(slots=True)
+class Found:
+    """What following a piece of a file finds."""
+
+    uses: Uses = field(default_factory=Uses)
+    waits: dict[tuple[int, str], Seen] = field(default_factory=dict[tuple[int, str], Seen])
+    timings: dict[tuple[int, str], Timing] = field(default_factory=dict[tuple[int, str], Timing])
+    timed_syncs: set[int] = field(default_factory=set[int])
+    """Synchronize calls right after which the clock is read."""
+    called: dict[int, Function] = field(default_factory=dict[int, Function])
+    """The functions that were called, by the identity of their nodes."""
+
+
+@dataclass(slots=True)
 class Trace:
     """What one run of a function did, so that a like call need not run it again."""
 
     base: int
     waits: dict[tuple[int, str], list[Wait]]
     work: dict[Path, float]
+    uses: Uses = field(default_factory=Uses)
     launches: bool = False
     waited: bool = False
     used_clock: bool = False
@@ -87,10 +119,9 @@ class Machine:
     """The state of the interpretation."""
 
     def __init__(self) -> None:
-        self.waits: dict[tuple[int, str], Seen] = {}
-        self.timings: dict[tuple[int, str], Timing] = {}
-        self.timed_syncs: set[int] = set()
-        """Synchronize calls right after which the clock is read."""
+        self.found = Found()
+        self.uses = self.found.uses
+        """Of the function that runs."""
         self.path: Path = ()
         self.loops: dict[int, Loop] = {}
         self.heap: dict[tuple[Any, ...], Any] = {}
@@ -130,8 +161,6 @@ class Machine:
         """Whether sequences were packed on the GPU in an order of their own."""
         self.logs_info = False
         """Whether messages of level INFO are shown."""
-        self.visited: dict[int, Function] = {}
-        """The functions that were called, by the identity of their nodes."""
         self.traces: list[Trace] = []
         self.before_modules: list[Value] = []
         self.after_modules: list[Value] = []
@@ -214,7 +243,7 @@ class Machine:
 
     def record(self, wait: Wait) -> None:
         key = (id(wait.site.node), wait.operation)
-        self.waits.setdefault(key, Seen()).add(wait)
+        self.found.waits.setdefault(key, Seen()).add(wait)
         for trace in self.traces:
             trace.waits.setdefault(key, []).append(wait)
 
@@ -263,8 +292,16 @@ class Machine:
         self.waited()
         return True
 
+    def begin(self) -> Found:
+        """Start a piece of the file."""
+        self.found = Found()
+        self.uses = self.found.uses
+        self.loops = {}
+        return self.found
+
     def replay(self, trace: Trace, prefix: Path) -> None:
         """The effects of a run that is not repeated."""
+        self.uses.add(trace.uses)
         for waits in trace.waits.values():
             for wait in waits:
                 self.record(replace(wait, path=prefix + wait.path))
@@ -298,7 +335,7 @@ class Machine:
             trace.used_clock = True
         self.at += 1
         if self.last_sync is not None:
-            self.timed_syncs.add(self.last_sync)
+            self.found.timed_syncs.add(self.last_sync)
         return (
             Clock(
                 Site(frame.block, node),
@@ -345,6 +382,7 @@ class Machine:
             self.traces,
             self.iterations,
             self.default_place,
+            self.uses,
         )
 
     def start_aside(self) -> None:
@@ -363,6 +401,7 @@ class Machine:
             self.traces,
             self.iterations,
             self.default_place,
+            self.uses,
         ) = place
         del self.running[depth:]
 

@@ -54,8 +54,11 @@ def bind(it: Interpreter, name: str, value: Value, frame: Frame) -> None:
         value = join(owner.vars.get(name, ()), value)
     else:
         owner = frame
-    if owner.parent is None and owner.vars.get(name) != value:
-        it.machine.writes.append(0)
+    if owner.parent is None:
+        if owner.vars.get(name) != value:
+            it.machine.writes.append(0)
+        if owner is it.root:
+            it.machine.uses.binds.add(name)
     owner.vars[name] = value
 
 
@@ -140,6 +143,8 @@ def _store(it: Interpreter, target: ast.Subscript, value: Value, frame: Frame) -
 def on_name(it: Interpreter, node: ast.Name, frame: Frame) -> Value:
     look: Frame | None = frame.names_elsewhere.get(node.id, frame)
     while look is not None:
+        if look is it.root:
+            it.machine.uses.names.add(node.id)
         found = look.vars.get(node.id)
         if found is not None:
             if any(a.__class__ is Imported for a in found):

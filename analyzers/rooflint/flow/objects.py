@@ -301,7 +301,7 @@ def object_method(
         return scaler_method(it, one, name, call)
     if path.startswith("torch.cuda."):
         if name == "elapsed_time" and it.machine.last_sync is not None:
-            it.machine.timed_syncs.add(it.machine.last_sync)
+            it.machine.found.timed_syncs.add(it.machine.last_sync)
         if name == "synchronize":
             synchronize(it, call)
             return NONE

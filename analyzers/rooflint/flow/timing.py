@@ -51,7 +51,7 @@ def judge_timing(machine: Machine, at: Site, stops: list[Clock], starts: list[Cl
 
 def note_timing(machine: Machine, timing: Timing) -> None:
     timing = replace(timing, in_loop=machine.loop_depth() > 0)
-    machine.timings.setdefault((id(timing.site.node), timing.fault), timing)
+    machine.found.timings.setdefault((id(timing.site.node), timing.fault), timing)
 
 
 def time_repeated(it: Interpreter, function: Value, call: Call) -> None:

@@ -7,11 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Generator as Yields
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rooflint.flow import calls, loops, places
 from rooflint.flow.facts import Loop
-from rooflint.flow.machine import MOST_STATEMENTS, MOST_STATEMENTS_UNASKED, Call, OutOfBudget
+from rooflint.flow.machine import MOST_STATEMENTS, MOST_STATEMENTS_UNASKED, Call, OutOfBudget, Uses
 from rooflint.flow.torch_calls import STEP_HOOKS, STEP_METHODS
 from rooflint.flow.values import (
     UNKNOWN,
@@ -33,45 +34,70 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
-def run_the_rest(it: Interpreter, called: frozenset[int]) -> None:
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """An object of a class of which nothing in the file makes one."""
+
+    value: Value
+    uses: Uses
+
+
+def run_the_rest(it: Interpreter, called: frozenset[ast.AST]) -> None:
     """Functions that nothing in the file has called, those that nothing names first.
 
-    `called` are the lines of those that are known to be called from other files.
+    `called` are those that are known to be called from other files.
     """
+    is_called: set[int] = set()
+    for found in it.pieces.values():
+        is_called.update(found.called)
     waiting = [
         f
         for f in it.functions
-        if id(f.node) not in it.machine.visited and f.block.file_line(f.node.lineno) not in called
+        if f not in it.pieces
+        and id(f.node) not in is_called
+        and not isinstance(f.node, ast.Lambda)
+        and f.node not in called
     ]
     if not waiting:
         return
     words = Counter(_WORD.findall(it.file.text))
     named = {word for word, count in words.items() if count > 1}
-    objects: dict[int, Value] = {}
     it.machine.unasked = True
     for function in sorted(waiting, key=lambda f: f.name in named and f.name != "forward"):
-        if id(function.node) not in it.machine.visited:
+        if id(function.node) not in is_called:
+            found = it.pieces[function] = it.machine.begin()
             with _within_budget(it):
-                _run_unasked(it, function, objects)
+                _run_unasked(it, function)
+            is_called.update(found.called)
+    it.machine.unasked = False
 
 
-def _run_unasked(it: Interpreter, function: Function, objects: dict[int, Value]) -> None:
+def _sample_of(it: Interpreter, owner: Class, function: Function) -> Value:
+    """An object of a class, made with arguments of nobody."""
+    known = it.samples.get(id(owner))
+    machine = it.machine
+    if known is None:
+        it.samples[id(owner)] = Sample(UNKNOWN, Uses())
+        outer, machine.uses = machine.uses, Uses()
+        init = owner.find("__init__")
+        count = 0
+        for atom in init or ():
+            if isinstance(atom, Function):
+                count = len(atom.node.args.args) - 1 - len(atom.node.args.defaults)
+        call = Call(function.node, function.frame, [UNKNOWN] * max(count, 0), {})
+        made = calls.instantiate(it, owner, call)
+        known = it.samples[id(owner)] = Sample(made, machine.uses)
+        machine.uses = outer
+    machine.uses.add(known.uses)
+    return known.value
+
+
+def _run_unasked(it: Interpreter, function: Function) -> None:
     node, owner = function.node, function.owner
-    if isinstance(node, ast.Lambda):
-        return
     receiver: Atom | None = None
     is_module = False
     if owner is not None and function.role != "static":
-        made = objects.get(id(owner))
-        if made is None:
-            objects[id(owner)] = UNKNOWN
-            init = owner.find("__init__")
-            count = 0
-            for atom in init or ():
-                if isinstance(atom, Function):
-                    count = len(atom.node.args.args) - 1 - len(atom.node.args.defaults)
-            call = Call(node, function.frame, [UNKNOWN] * max(count, 0), {})
-            made = objects[id(owner)] = calls.instantiate(it, owner, call)
+        made = _sample_of(it, owner, function)
         one = next((a for a in made if isinstance(a, Instance)), None)
         if one is not None and one.is_module and one.place == "cpu":
             # Who uses it will have moved it, to where is not known but to a framework.
