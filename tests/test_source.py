@@ -137,13 +137,6 @@ def test_an_edit_keeps_the_blocks_it_does_not_touch() -> None:
     assert shape(after) == shape(SourceFile.parse("loop.py", after.text))
 
 
-def test_a_block_that_cannot_be_mended_keeps_its_last_good_tree() -> None:
-    before = SourceFile.parse("loop.py", LOOP)
-    broken = LOOP.replace("def train(batches):", 'def train(batches: """):')
-    after = SourceFile.parse("loop.py", broken, before)
-    assert after.syntax_error is not None
-
-
 @pytest.mark.parametrize("seed", range(40))
 def test_any_row_of_edits_ends_where_a_fresh_parse_does(seed: int) -> None:
     dice = random.Random(seed)
@@ -159,6 +152,9 @@ def test_any_row_of_edits_ends_where_a_fresh_parse_does(seed: int) -> None:
         "#",
         "@d\n",
         "  ",
+        " (\n",
+        "x,\n",
+        "[\n",
     ]
     text = LOOP
     file = SourceFile.parse("loop.py", text)
@@ -167,10 +163,30 @@ def test_any_row_of_edits_ends_where_a_fresh_parse_does(seed: int) -> None:
         text = text[:at] + dice.choice(pieces) + text[at + cut :]
         file = SourceFile.parse("loop.py", text, file)
         rooflint.check(file)
-    fresh = SourceFile.parse("loop.py", text)
-    assert (file.syntax_error is None) == (fresh.syntax_error is None)
+        fresh = SourceFile.parse("loop.py", text)
+        assert (file.syntax_error is None) == (fresh.syntax_error is None)
     file = SourceFile.parse("loop.py", LOOP, file)
     assert shape(file) == shape(SourceFile.parse("loop.py", LOOP))
+
+
+@pytest.mark.parametrize(
+    ("text", "edited"),
+    [
+        ("x = 1\n\n\ny = 2\n", "x = 1\n\nelse:\ny = 2\n"),
+        ("def f():\n    x = 1\n\n\ny = 2\n", "def f():\n    x = 1\n\n    z = 3\ny = 2\n"),
+        (
+            "def f():\n    x = 1\ndef g():\n    y = 2\n",
+            "def f():\n    x = 1\n#def g():\n    y = 2\n",
+        ),
+        ("x = 1\n\n\ndef f():\n    pass\n", "x = 1\n@d\n\ndef f():\n    pass\n"),
+        ("x = (\n1\n\n2)\n", "x = (\n1\n)\n2)\n"),
+    ],
+)
+def test_an_edit_between_blocks_may_join_them(text: str, edited: str) -> None:
+    file = SourceFile.parse("a.py", edited, SourceFile.parse("a.py", text))
+    fresh = SourceFile.parse("a.py", edited)
+    assert (file.syntax_error is None) == (fresh.syntax_error is None)
+    assert file.syntax_error is not None or shape(file) == shape(fresh)
 
 
 def test_every_file_of_the_analyzers_parses_as_python_does() -> None:
@@ -233,6 +249,80 @@ def test_what_a_statement_was_stands_in_while_it_is_typed(whole: str, half: str)
     # ... and goes on to while more is typed.
     once = SourceFile.parse("loop.py", broken, file)
     assert found(HOT.replace(whole, half + "x("), once) == [(17, "tensor-as-text")]
+
+
+LONG = """import torch
+from torch import nn
+def train(batches):
+    model = nn.Sequential(
+        nn.Linear(8, 2),
+        nn.ReLU(),
+    ).cuda()
+    for x in zip(
+        batches,
+        batches,
+    ):
+        loss = model(
+            x[0].cuda(non_blocking=True),
+        ).mean()
+        if (
+            len(batches) > 2
+            or len(batches) < 9
+        ):
+            loss.backward()
+        print(loss)
+train([torch.randn(4, 8)])
+"""
+
+
+@pytest.mark.parametrize(
+    ("whole", "half"),
+    [
+        ("        nn.ReLU(),\n    ).cuda()", "        nn.ReLU(),"),
+        ("        nn.ReLU(),", "        nn."),
+        ("        nn.ReLU(),", "        nn.ReLU"),
+        ("        nn.ReLU(),", "        nn.ReLU(), nn."),
+        ("        nn.ReLU(),", '        nn.ReLU(), "abc'),
+        ("    for x in zip(\n", "    for x in\n"),
+        ("        batches,\n    ):", "        batches.\n    ):"),
+        ("        batches,\n    ):", "        batches,\n    )"),
+        ("        batches,\n    ):", "        batches,\n    ):."),
+        ("        if (\n", "        if\n"),
+        ("            or len(batches) < 9\n        ):", "            or len(batches) < 9"),
+    ],
+)
+def test_a_break_in_a_long_statement_costs_nothing_below_it(whole: str, half: str) -> None:
+    assert found(LONG) == [(20, "tensor-as-text")]
+    broken = LONG.replace(whole, half)
+    line = 20 + half.count("\n") - whole.count("\n")
+    assert found(broken, SourceFile.parse("loop.py", LONG)) == [(line, "tensor-as-text")]
+
+
+@pytest.mark.parametrize(
+    ("whole", "half"),
+    [
+        ("    ).cuda()", "    ).cuda("),
+        (
+            "            x[0].cuda(non_blocking=True),",
+            "            x[0].cuda(non_blocking=True), y.",
+        ),
+        ("        if (\n", "        if\n"),
+        ("            loss.backward()", "            loss.backward("),
+        ("            loss.backward()", "            name = 'abc"),
+    ],
+)
+def test_what_was_typed_of_a_long_statement_is_understood_without_its_past(
+    whole: str, half: str
+) -> None:
+    assert found(LONG.replace(whole, half)) == [(20, "tensor-as-text")]
+
+
+def test_a_broken_guard_makes_nothing_hotter() -> None:
+    guard = "        if (\n            len(x) % 9\n            == 0\n        ):\n"
+    text = HOT.replace("        print(loss)", guard + "            print(loss)")
+    assert [f.severity for f in rooflint.check(SourceFile.parse("a.py", text))] == ["information"]
+    half = text.replace("            == 0\n        ):", "            == 0")
+    assert [f.severity for f in rooflint.check(SourceFile.parse("a.py", half))] == ["information"]
 
 
 def test_nothing_is_said_of_a_line_that_is_half_typed() -> None:

@@ -2,27 +2,21 @@
 
 A block is a top-level statement: a function, a class, an assignment. Its tree keeps the lines
 that it was parsed with, and the block knows where these stand in the file now, so that it
-survives edits elsewhere untouched. A block that does not parse loses only its broken lines, or
-keeps its last good tree.
+survives edits elsewhere untouched. A block that does not parse loses only its broken lines.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-import textwrap
-import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from rooflint.mend import TOO_DEEP, parse, read
 from rooflint.model import SourceSpan
 
-_HEADER = re.compile(
-    r"\s*(?:async\s+)?(?:def|class|if|elif|else|for|while|with|try|except|finally|match|case)\b"
-)
 _CONTINUES = re.compile(r"(?:elif|else|except|finally)\b|[)\]}#\s]")
-_TOO_DEEP = "the statement is nested too deeply to be read"
-_CLOSERS = {"(": ")", "[": "]", "{": "}"}
-_MOST_REPAIRS = 12
+_EMPTY = re.compile(r"\s*(?:#.*)?$")
 _MOST_MERGES = 40
 
 
@@ -36,7 +30,7 @@ class SyntaxProblem:
     @property
     def remedy(self) -> str:
         """What to do about it."""
-        if self.message == _TOO_DEEP:
+        if self.message == TOO_DEEP:
             return "split it to have it checked"
         return "mend the syntax and check again"
 
@@ -94,6 +88,10 @@ class Block:
         return "\n".join([self.line(first)[start:], *middle, self.line(last)[:end]])
 
 
+Was = Callable[[int], Block | None]
+"""The block that stood on a line before the edit."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceFile:
     """A file's text and its blocks, in order."""
@@ -115,7 +113,7 @@ class SourceFile:
         if previous is not None and previous.path == path and previous.blocks:
             blocks = _after_edit(previous, lines)
         else:
-            blocks = _all_blocks(lines)
+            blocks = _all_blocks(lines, _nothing)
         blocks = tuple(b if b.path else replace(b, path=path) for b in blocks)
         file = SourceFile(path, text, lines, blocks, None, marked)
         problem = next(((b, b.problem) for b in blocks if b.problem is not None), None)
@@ -149,11 +147,11 @@ class SourceFile:
         return SourceSpan(block.path, first, column, last, end_column)
 
 
-def _all_blocks(lines: tuple[str, ...]) -> tuple[Block, ...]:
-    tree = _tree("\n".join(lines))
+def _all_blocks(lines: tuple[str, ...], was: Was) -> tuple[Block, ...]:
+    tree = parse("\n".join(lines))
     if isinstance(tree, ast.Module):
         return _blocks_of(lines, tree)
-    return _blocks_by_indent(lines, 1)
+    return _blocks_by_indent(lines, 1, was)
 
 
 def _blocks_of(lines: tuple[str, ...], tree: ast.Module) -> tuple[Block, ...]:
@@ -185,33 +183,38 @@ def _first_line(statement: ast.stmt) -> int:
     return min([statement.lineno, *(d.lineno for d in decorators)])
 
 
-def _blocks_by_indent(lines: tuple[str, ...], first_line: int) -> tuple[Block, ...]:
+def _blocks_by_indent(lines: tuple[str, ...], first_line: int, was: Was) -> tuple[Block, ...]:
     """Blocks of a text that does not parse as a whole: split where a line starts at column 0."""
     starts = [
         i
         for i, line in enumerate(lines)
         if line and not _CONTINUES.match(line) and not (i and lines[i - 1].startswith("@"))
     ]
+    first = next((i for i, line in enumerate(lines) if not _EMPTY.match(line)), len(lines))
+    if first < min([*starts, len(lines)]):
+        starts.insert(0, first)
     blocks: list[Block] = []
     at = 0
     while at < len(starts):
         start = starts[at]
         step, block = 1, None
+        broken: tuple[tuple[str, ...], SyntaxError] | None = None
         # Text at column 0 within a string or brackets belongs to what came before it.
         for count in range(1, min(_MOST_MERGES, len(starts) - at) + 1):
             end = starts[at + count] if at + count < len(starts) else len(lines)
             piece = lines[start:end]
-            tree = _tree("\n".join(piece))
+            tree = parse("\n".join(piece))
             if isinstance(tree, ast.Module):
                 step = count
                 block = Block("\n".join(piece), first_line + start, tuple(tree.body), piece)
                 break
+            broken = broken or (piece, tree)
             if count == 1 and not _is_open(tree):
                 break
-        if block is None:
-            end = starts[at + 1] if at + 1 < len(starts) else len(lines)
-            block = _repaired(lines[start:end], first_line + start, None)
-        blocks.append(block)
+        if block is None and broken is not None:
+            block = _repaired(*broken, first_line + start, was(first_line + start))
+        if block is not None:
+            blocks.append(block)
         at += step
     return tuple(blocks)
 
@@ -222,142 +225,16 @@ def _is_open(error: SyntaxError) -> bool:
     return "never closed" in message or "unterminated triple" in message or "EOF" in message
 
 
-def _repaired(lines: tuple[str, ...], first_line: int, previous: Block | None) -> Block:
-    """The block with something else in place of its broken lines, or with its last good tree.
-
-    A broken line is what it was when the block last parsed; else what was typed so far, closed;
-    else nothing.
-    """
-    text = "\n".join(lines)
+def _repaired(
+    lines: tuple[str, ...], error: SyntaxError, first_line: int, previous: Block | None
+) -> Block:
+    """The block with something else in place of its broken lines."""
     good = () if previous is None else previous.good if previous.problem else previous.lines
-    work = list(lines)
-    problem: tuple[int, int, str] | None = None
-    seen: set[int] = set()
-    for _ in range(_MOST_REPAIRS):
-        tree = _tree("\n".join(work))
-        if isinstance(tree, ast.Module):
-            mended = frozenset(seen)
-            return Block(
-                text, first_line, tuple(tree.body), lines, problem, good=good, mended=mended
-            )
-        line = min(max(tree.lineno or 1, 1), len(work))
-        if problem is None:
-            problem = (line, max((tree.offset or 1) - 1, 0), tree.msg or "invalid syntax")
-        while line > 1 and (line in seen or not work[line - 1].strip()):
-            line -= 1
-        if line in seen:
-            break
-        seen.add(line)
-        work[line - 1] = _mended_line(work, line, _was(lines, good, line))
-    problem = problem or (1, 0, "invalid syntax")
-    if previous is None:
-        return Block(text, first_line, (), lines, problem)
+    reading = read(lines, error, good)
+    text = "\n".join(lines)
     return Block(
-        text,
-        first_line,
-        previous.body,
-        previous.lines,
-        problem,
-        previous.tree_line,
-        good,
-        frozenset(range(1, len(lines) + 1)),
+        text, first_line, reading.body, lines, reading.problem, good=good, mended=reading.mended
     )
-
-
-def _was(lines: tuple[str, ...], good: tuple[str, ...], line: int) -> str | None:
-    """What a changed line was when its block last parsed, on one line; `None`: nothing."""
-    while lines and not lines[-1].strip():
-        lines = lines[:-1]
-    while good and not good[-1].strip():
-        good = good[:-1]
-    before, most = 0, min(len(lines), len(good))
-    while before < most and lines[before] == good[before]:
-        before += 1
-    after = 0
-    while after < most - before and lines[-1 - after] == good[-1 - after]:
-        after += 1
-    if not before < line <= len(lines) - after:
-        return None
-    if len(lines) == len(good):
-        return good[line - 1]
-    old = good[before : len(good) - after]
-    tree = _tree(textwrap.dedent("\n".join(old)))
-    if not isinstance(tree, ast.Module) or len(tree.body) != 1 or line != before + 1:
-        return None
-    whole = ast.unparse(tree)
-    return None if "\n" in whole else _indent_of(old[0]) + whole
-
-
-def _indent_of(line: str) -> str:
-    return line[: len(line) - len(line.lstrip())]
-
-
-def _mended_line(work: list[str], line: int, was: str | None) -> str:
-    """What to read in place of a broken line: the first guess that moves the error elsewhere."""
-    broken = work[line - 1]
-    indent = _indent_of(broken)
-    deeper = next((x for x in work[line:] if x.strip()), "")
-    opens = len(_indent_of(deeper)) > len(indent)
-    guesses = [was] if was is not None else []
-    if opens and _HEADER.match(broken):
-        guesses += _headers(broken.strip(), indent)
-    elif not opens:
-        guesses += [g for g in [_closed(broken)] if g != broken]
-    for guess in guesses:
-        tree = _tree("\n".join([*work[: line - 1], guess, *work[line:]]))
-        if isinstance(tree, ast.Module) or (tree.lineno or 0) > line:
-            return guess
-    return indent + ("if 1:" if opens and _HEADER.match(broken) else "pass")
-
-
-def _headers(broken: str, indent: str) -> list[str]:
-    """What a header that does not parse may be about to say."""
-    closed = _closed(broken)
-    guesses = [broken + ":", closed.rstrip(":") + ":"]
-    loop = re.match(r"(async\s+)?for\s+(.+?)\s+in\b", broken)
-    if loop:
-        guesses.append(f"for {loop[2]} in _:")
-    for word, whole in (("for", "for _ in _:"), ("while", "while _:"), ("with", "with _:")):
-        if re.match(rf"(?:async\s+)?{word}\b", broken):
-            guesses.append(whole)
-    name = re.match(r"(?:async\s+)?(def|class)\s+(\w+)", broken)
-    if name:
-        guesses.append(f"def {name[2]}(*_):" if name[1] == "def" else f"class {name[2]}:")
-    word = re.match(r"(?:if|elif|else|try|except|finally)\b", broken)
-    if word:
-        guesses.append(word[0] + (" _:" if word[0] in ("if", "elif") else ":"))
-    return [indent + guess for guess in guesses]
-
-
-def _closed(broken: str) -> str:
-    """A line without what hangs at its end, and with its brackets closed."""
-    text = broken.rstrip()
-    text = re.sub(
-        r"(?:[.,=+\-*/%&|^<>@~]|\b(?:and|or|not|in|is|if|else|lambda))+$", "", text
-    ).rstrip()
-    open_brackets: list[str] = []
-    for character in re.sub(r"\"[^\"]*\"|'[^']*'", "", text):
-        if character in _CLOSERS:
-            open_brackets.append(_CLOSERS[character])
-        elif open_brackets and character == open_brackets[-1]:
-            open_brackets.pop()
-    return text + "".join(reversed(open_brackets))
-
-
-def _tree(text: str) -> ast.Module | SyntaxError:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except SyntaxError as error:
-        if (error.msg or "").startswith(("too many nested", "too many statically nested")):
-            error.msg = _TOO_DEEP
-        return error
-    except (RecursionError, MemoryError):
-        return SyntaxError(_TOO_DEEP, (None, 1, 1, None))
-    except (ValueError, OverflowError) as error:
-        # Null bytes, lone surrogates.
-        return SyntaxError(str(error) or type(error).__name__, (None, 1, 1, None))
 
 
 def _after_edit(previous: SourceFile, lines: tuple[str, ...]) -> tuple[Block, ...]:
@@ -375,30 +252,36 @@ def _after_edit(previous: SourceFile, lines: tuple[str, ...]) -> tuple[Block, ..
     # A block is kept if it and the line after it (`else:` could appear there) are unchanged.
     before = [b for b in previous.blocks if b.first_line + len(b.lines) <= same_before]
     after = [b for b in previous.blocks if b.first_line > len(old) - same_after + 1]
-    if any(b.problem for b in (*before, *after)):
-        return _from_last_good(_all_blocks(lines), previous, same_before, moved_by)
     start = before[-1].first_line + len(before[-1].lines) if before else 1
+    first = next((line for line in lines[start - 1 :] if not _EMPTY.match(line)), "")
+    if before and _CONTINUES.match(first):
+        start = before.pop().first_line
     end = after[0].first_line + moved_by - 1 if after else len(lines)
+    last = next((line for line in reversed(lines[start - 1 : end]) if not _EMPTY.match(line)), "")
+    if after and last.startswith("@"):
+        end = after[0].first_line + moved_by + len(after.pop(0).lines) - 1
     between = lines[start - 1 : end]
-    tree = _tree("\n".join(between))
+    tree = parse("\n".join(between))
+    by_line = {b.first_line: b for b in previous.blocks}
+
+    def was(first_line: int) -> Block | None:
+        moved = 0 if first_line <= same_before + 1 else moved_by
+        return by_line.get(first_line - moved)
+
     if isinstance(tree, ast.Module):
         changed = tuple(b.moved_to(b.first_line + start - 1) for b in _blocks_of(between, tree))
-    elif _is_open(tree) and after:
-        return _from_last_good(_all_blocks(lines), previous, same_before, moved_by)
+    elif _may_close(tree) and any(b.problem for b in (*before, *after)):
+        return _all_blocks(lines, was)
     else:
-        changed = _blocks_by_indent(between, start)
-        changed = _from_last_good(changed, previous, same_before, moved_by)
+        changed = _blocks_by_indent(between, start, was)
     return (*before, *changed, *(b.moved_to(b.first_line + moved_by) for b in after))
 
 
-def _from_last_good(
-    blocks: tuple[Block, ...], previous: SourceFile, same_before: int, moved_by: int
-) -> tuple[Block, ...]:
-    """Blocks that do not parse, mended by what stood in their place before."""
-    was = {b.first_line: b for b in previous.blocks}
-    result: list[Block] = []
-    for block in blocks:
-        moved = 0 if block.first_line <= same_before + 1 else moved_by
-        old = was.get(block.first_line - moved) if block.problem else None
-        result.append(_repaired(block.lines, block.first_line, old) if old else block)
-    return tuple(result)
+def _may_close(error: SyntaxError) -> bool:
+    """Whether the text may end what another block has open."""
+    message = error.msg or ""
+    return message.startswith(("unmatched", "closing parenthesis", "unterminated"))
+
+
+def _nothing(first_line: int) -> None:
+    """What stood on a line of a file that was not seen before."""
