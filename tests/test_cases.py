@@ -43,7 +43,7 @@ def outcome_of(case: dict[str, Any]) -> Outcome:
         waits = line.get("blocked", 0) > 0
         if waits and not line.get("rare") and not line.get("intended"):
             outcome.wanted.add(line["line"])
-        if waits or line["what"] in ("call", "log"):
+        if waits or line.get("rare") or line["what"] in ("call", "log"):
             outcome.allowed.add(line["line"])
     outcome.warned = {
         f.span.line

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rooflint.flow import arrivals, calls, names, operators, type_checks
+from rooflint.flow import arrivals, calls, loops, names, operators, type_checks
 from rooflint.flow.facts import Guard, Loop
 from rooflint.flow.machine import Call
 from rooflint.flow.values import (
@@ -109,6 +109,8 @@ def _fills_what_is_missing(it: Interpreter, node: ast.If, frame: Frame) -> bool:
         for target in targets:
             if isinstance(target, ast.Subscript) and ast.unparse(target.value) == owner:
                 return True
+            if isinstance(target, ast.Name) and target.id == kept:
+                return _is_kept_in_loop(it, target.id)
             if isinstance(target, ast.Attribute) and ast.unparse(target) == kept:
                 holders = it.value(target.value, frame)
                 # What lives for one step only keeps it for one step only.
@@ -116,6 +118,22 @@ def _fills_what_is_missing(it: Interpreter, node: ast.If, frame: Frame) -> bool:
                     isinstance(a, Instance) and a.facts.get("lives_a_step") for a in holders
                 )
     return False
+
+
+def _is_kept_in_loop(it: Interpreter, name: str) -> bool:
+    """Whether the loop around a statement never makes a name of its function None again."""
+    inner = it.machine.path[-1] if it.machine.path else None
+    if not isinstance(inner, Loop) or not isinstance(inner.site.node, (ast.For, ast.While)):
+        return False
+    for node in ast.walk(inner.site.node):
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Del):
+            return False
+        value = node.value if isinstance(node, ast.Assign) else None
+        if isinstance(value, ast.Constant) and value.value is None:
+            assert isinstance(node, ast.Assign)
+            if any(name in loops.names_of(t).split() for t in node.targets):
+                return False
+    return True
 
 
 def _is_modulo(it: Interpreter, node: ast.expr, frame: Frame) -> bool:

@@ -17,6 +17,7 @@ from rooflint.flow.values import (
     Atom,
     Bound,
     Class,
+    Clock,
     DictOf,
     Frame,
     Function,
@@ -337,7 +338,15 @@ def _run_body(
     machine.path = path
     if function.is_generator:
         return join_all(yielded) or UNKNOWN
-    return frame.returned or UNKNOWN
+    return tuple(_read_for(call, frame, a) for a in frame.returned) or UNKNOWN
+
+
+def _read_for(call: Call, frame: Frame, atom: Atom) -> Atom:
+    """A clock that a function reads and returns is read where the function is called."""
+    if not isinstance(atom, Clock) or atom.reader != id(frame.function):
+        return atom
+    site, reader = Site(call.frame.block, call.node), id(call.frame.function)
+    return replace(atom, site=site, site_id=id(call.node), reader=reader)
 
 
 def _bind_parameters(

@@ -125,7 +125,7 @@ def looked_up(one: DictOf, key: Value, default: Value = ()) -> Value:
 
 def list_method(it: Interpreter, one: ListOf, name: str, call: Call) -> Value:
     machine = it.machine
-    if name in ("append", "appendleft", "add"):
+    if name in ("append", "appendleft", "add", "put", "put_nowait"):
         machine.append(one, call.argument(0) or UNKNOWN)
         return NONE
     if name == "insert":
@@ -135,7 +135,7 @@ def list_method(it: Interpreter, one: ListOf, name: str, call: Call) -> Value:
         if call.arguments:
             machine.append(one, it.elements(call.arguments[0], call.node, call.frame))
         return NONE
-    if name in ("pop", "popleft"):
+    if name in ("pop", "popleft", "get", "get_nowait"):
         return elements_of_list(one)
     if name == "copy":
         return (one,)

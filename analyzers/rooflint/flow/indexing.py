@@ -99,6 +99,9 @@ def _object_item(
     getter = one.cls.find("__getitem__") if one.cls is not None else None
     if getter is not None:
         return it.call(it.bound(getter, one, node, frame), Call(node, frame, [index], {}))
+    if "elements" in one.facts:
+        held: Value = (one.facts["elements"],)
+        return item(it, held, index, node, frame)
     children: list[Value] = one.facts.get("children", [])
     if children:
         number = index[0] if len(index) == 1 else None

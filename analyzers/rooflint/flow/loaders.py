@@ -83,6 +83,9 @@ def elements_of(it: Interpreter, one: Instance, node: ast.expr | ast.stmt, frame
             if one.path.startswith("torch.nn.Param")
             else join_all(children)
         )
+    if "elements" in one.facts:
+        held: Value = (one.facts["elements"],)
+        return it.elements(held, node, frame)
     if "iterable" in one.facts:
         return it.elements(one.facts["iterable"], node, frame)
     if one.path.endswith("DataLoader"):

@@ -118,8 +118,15 @@ def _unpack(
             assign(it, target, part or UNKNOWN, frame)
 
 
+def _held_by(atom: Atom) -> Atom:
+    """The elements of an object whose class extends a list or a dict and stores as that does."""
+    if not isinstance(atom, Instance) or (atom.cls is not None and atom.cls.find("__setitem__")):
+        return atom
+    return atom.facts.get("elements", atom)
+
+
 def _store(it: Interpreter, target: ast.Subscript, value: Value, frame: Frame) -> None:
-    base = it.value(target.value, frame)
+    base = tuple(_held_by(a) for a in it.value(target.value, frame))
     index = it.value(target.slice, frame)
     for atom in base:
         if isinstance(atom, DictOf):

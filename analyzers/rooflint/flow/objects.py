@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rooflint.flow import torch_calls as known
 from rooflint.flow.autograd import CONTEXT, context_method
+from rooflint.flow.containers import dict_method, list_method
 from rooflint.flow.distributions import distribution_method
 from rooflint.flow.facts import MODEL_WORK
 from rooflint.flow.machine import Call, fixed_items
@@ -43,6 +44,7 @@ from rooflint.flow.values import (
     DictOf,
     Function,
     Instance,
+    ListOf,
     Method,
     Opaque,
     Place,
@@ -69,6 +71,12 @@ _CONTAINERS = (
 )
 
 
+EXTENDS_CONTAINER = frozenset(
+    """builtins.list builtins.dict collections.OrderedDict collections.UserDict
+    collections.UserList collections.deque collections.defaultdict""".split()
+)
+"""What a class of the file extends that holds elements."""
+
 _CHAINED = frozenset(
     """eval train float half double bfloat16 type requires_grad_ compile share_memory apply
     to_empty zero_grad""".split()
@@ -88,7 +96,7 @@ def is_module_class(bases: list[str]) -> bool:
 
 
 def is_known_base(path: str) -> bool:
-    return path.startswith("torch.")
+    return path.startswith("torch.") or path in EXTENDS_CONTAINER
 
 
 def initialize(it: Interpreter, one: Instance, call: Call) -> None:
@@ -97,6 +105,22 @@ def initialize(it: Interpreter, one: Instance, call: Call) -> None:
         one.facts["children"] = _children(it, call)
     if one.path.startswith("torch.optim."):
         one.facts["parameters"] = parameters_of(it, call)
+    if one.path in EXTENDS_CONTAINER:
+        _fill(it, one, call)
+
+
+def _fill(it: Interpreter, one: Instance, call: Call) -> None:
+    """The elements of an object whose class extends a list or a dict."""
+    if one.path in ("builtins.list", "collections.UserList", "collections.deque"):
+        held = it.machine.make(call.node, f"elements {id(one)}", ListOf)
+        for value in call.arguments[:1]:
+            it.machine.append_like(held, it.elements(value, call.node, call.frame))
+    else:
+        held = it.machine.make(call.node, f"elements {id(one)}", DictOf)
+        for value in call.arguments[:1]:
+            dict_method(it, held, "update", replace(call, arguments=[value], keywords={}))
+        dict_method(it, held, "update", replace(call, arguments=[]))
+    one.facts["elements"] = held
 
 
 def parameters_of(it: Interpreter, call: Call) -> Value:
@@ -289,6 +313,11 @@ def object_method(
     it: Interpreter, one: Instance, name: str, call: Call, node: ast.expr | ast.stmt
 ) -> Value:
     _machine, path = it.machine, one.path
+    held = one.facts.get("elements")
+    if isinstance(held, ListOf):
+        return list_method(it, held, name, call)
+    if isinstance(held, DictOf):
+        return dict_method(it, held, name, call)
     if one.is_module:
         result = _module_method(it, one, name, call, node)
         if result is not None:

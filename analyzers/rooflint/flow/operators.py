@@ -91,9 +91,7 @@ def _difference(
     stops = [a for a in left if isinstance(a, Clock)]
     starts = [a for a in right if isinstance(a, Clock)]
     if stops and starts:
-        elsewhere = stops[0].reader != id(frame.function)
-        here = isinstance(left_node, ast.Call) or elsewhere
-        at = Site(frame.block, node) if here else stops[0].site
+        at = Site(frame.block, node) if isinstance(left_node, ast.Call) else stops[0].site
         timing.judge_timing(it.machine, at, stops, starts)
 
 

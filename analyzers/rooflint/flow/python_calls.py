@@ -362,6 +362,16 @@ def _decorator(it: Interpreter, call: Call) -> Value:
     return call.arguments[0] if call.arguments else (Ref("rooflint.identity"),)
 
 
+_QUEUES = (
+    *("queue." + name for name in ("Queue", "SimpleQueue", "LifoQueue", "PriorityQueue")),
+    *(f"{root}.Queue" for root in ("asyncio", "multiprocessing", "torch.multiprocessing")),
+)
+
+
+def _queue(it: Interpreter, call: Call) -> Value:
+    return (it.machine.list_at(call.node),)
+
+
 def _deque(it: Interpreter, call: Call) -> Value:
     made = it.machine.list_at(call.node)
     if call.arguments:
@@ -620,6 +630,7 @@ HANDLERS: dict[str, _Handler] = {
     "copy.deepcopy": _identity,
     "copy.copy": _identity,
     "collections.deque": _deque,
+    **dict.fromkeys(_QUEUES, _queue),
     "collections.OrderedDict": _dict,
     "collections.defaultdict": _defaultdict,
     "itertools.chain": _chain,

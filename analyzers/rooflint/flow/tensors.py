@@ -324,6 +324,10 @@ def _wait_of(
         return "nonzero", "the number of hits decides the shape of the result"
     if name == "where":
         return None
+    if name in known.NEEDS_SIZES:
+        sizes = [*operands[1:], *call.keywords.values()]
+        held = [t for v in sizes for t in gpu_tensors_in(v) if isinstance(t, Tensor)]
+        return ("scalar", f"`{name}` needs its sizes on the host") if held else None
     if name == "histc":
         low, high = call.argument(2 - is_method, "min"), call.argument(3 - is_method, "max")
         return None if low and high else ("check", "it looks for the range of the values")

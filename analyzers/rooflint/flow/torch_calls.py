@@ -143,7 +143,13 @@ WAITS: dict[str, tuple[str, str]] = {
 }
 """Functions and methods that wait whenever a tensor of theirs is on the GPU."""
 
-COUNTS_IN_BACKWARD = frozenset("masked_select prod cumprod ctc_loss".split())
+NEEDS_SIZES = frozenset(
+    """view reshape expand repeat tile split split_with_sizes narrow roll chunk topk unfold pad
+    interpolate unflatten adaptive_avg_pool1d adaptive_avg_pool2d""".split()
+)
+"""Functions whose other arguments are sizes: numbers on the host."""
+
+COUNTS_IN_BACKWARD = frozenset("prod cumprod ctc_loss".split())
 """Functions whose gradient is computed with a count that is read on the host."""
 
 LINALG_WAITS = frozenset(
