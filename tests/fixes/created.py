@@ -6,7 +6,7 @@ from torch import nn
 torch.manual_seed(0)
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 model = nn.Linear(8, 8).to(device)
-batches = [torch.randn(16, 8).to(device) for _ in range(40)]
+batches = [torch.randn(16, 8, device=device) for _ in range(40)]
 
 
 def step(x):

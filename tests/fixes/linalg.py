@@ -3,7 +3,7 @@ import torch
 
 torch.manual_seed(0)
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-batches = [torch.randn(8, 8).to(device) for _ in range(40)]
+batches = [torch.randn(8, 8, device=device) for _ in range(40)]
 eye = torch.eye(8, device=device)
 
 total = torch.zeros((), dtype=torch.double, device=device)

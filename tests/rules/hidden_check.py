@@ -16,3 +16,30 @@ for step in range(100):
     scaler.step(optimizer)  # want `scaler.step(optimizer)` whether a gradient overflowed
     scaler.update()
     schedule.step(loss.detach())  # want `schedule.step(loss.detach())` compares the value on the host
+
+
+import torchmetrics
+from torchmetrics.classification import BinaryAccuracy, MulticlassAccuracy
+
+labels = torch.randint(0, 2, (4,), device=device)
+accuracy = MulticlassAccuracy(num_classes=2).to(device)
+binary = BinaryAccuracy().to(device)
+unchecked = torchmetrics.Accuracy(task="binary", validate_args=False).to(device)
+average = torchmetrics.MeanMetric().to(device)
+trusting = torchmetrics.MeanMetric(nan_strategy="disable").to(device)
+error = torchmetrics.MeanSquaredError().to(device)
+pearson = torchmetrics.PearsonCorrCoef().to(device)
+averaged = torch.optim.ASGD(model.parameters())
+for step in range(100):
+    out = model(torch.randn(4, 8, device=device)).softmax(-1)
+    out.sum().backward()
+    accuracy.update(out, labels)  # fine: scores are not counted
+    accuracy.update(out.argmax(1), labels)  # want `accuracy.update(out.argmax(1), labels)` the metric checks its input
+    binary.update(out[:, 0], labels)  # want `binary.update(out[:, 0], labels)` the metric checks its input
+    unchecked.update(out[:, 0], labels)  # fine
+    average.update(out.mean())  # want `average.update(out.mean())` the metric checks its input
+    trusting.update(out.mean())  # fine
+    error.update(out[:, 0], labels.float())  # fine
+    pearson.update(out[:, 0], labels.float())  # fine
+    pearson(out[:, 0], labels.float())  # want `pearson(out[:, 0], labels.float())` the metric checks its input
+    averaged.step()  # want `averaged.step()` ASGD copies its step sizes

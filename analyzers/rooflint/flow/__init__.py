@@ -4,9 +4,10 @@
 comes out of it. `interpreter` hands each node to the room that knows it: `statements`, `branches`,
 `loops`, `definitions`, `names`, `calls`, `operators`, `displays`; `unasked` follows what nothing
 calls. What is called outside of the file goes to `library`, and from there to `python_calls`,
-`tensors`, `making`, `objects`, `training`, `loaders`, `distributions`, `containers` and `text`, all
-by the data of `torch_calls`. `arrivals` are copies to the host that nothing has waited for yet.
-`indexing`, `timing`, `type_checks` and `places` say what their names say.
+`tensors`, `making`, `objects`, `training`, `loaders`, `distributions`, `metrics`, `containers` and
+`text`, all by the data of `torch_calls`. `arrivals` are copies to the host that nothing has waited
+for yet; `compiled` is what torch.compile was given. `indexing`, `timing`, `type_checks` and
+`places` say what their names say.
 """
 
 from rooflint.flow.facts import CallFrom, Loop, Stop, Timing, Wait

@@ -21,15 +21,18 @@ def sent(it: Interpreter, tensor: Tensor, site: Site) -> Tensor:
 
 
 def sent_into(it: Interpreter, target: ast.expr, source: Tensor, site: Site, frame: Frame) -> None:
-    """`buffer.copy_(x, non_blocking=True)`: whoever has the buffer has numbers on their way."""
+    """`buffer.copy_(x, non_blocking=True)`: whoever has the buffer has numbers on their way.
+
+    Only pinned memory can be written to while the host goes on; for any other the host waits.
+    """
     while isinstance(target, ast.Subscript):
         target = target.value
     if not isinstance(target, (ast.Name, ast.Attribute)):
         return
     held = it.value(target, frame)
     changed = tuple(
-        replace(sent(it, a, site), sure=a.sure and a.pinned and source.sure, pinned=a.pinned)
-        if isinstance(a, Tensor) and a.place == "cpu"
+        replace(sent(it, a, site), sure=a.sure and source.sure)
+        if isinstance(a, Tensor) and a.place == "cpu" and a.pinned
         else a
         for a in held
     )

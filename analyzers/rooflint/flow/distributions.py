@@ -10,7 +10,16 @@ from rooflint.flow.facts import TENSOR_WORK
 from rooflint.flow.machine import Call
 from rooflint.flow.places import gpu_tensors_in, instance_at, is_false
 from rooflint.flow.tensors import call_unknown
-from rooflint.flow.values import UNKNOWN, Instance, Tensor, Value, join_all
+from rooflint.flow.values import (
+    UNKNOWN,
+    Const,
+    Instance,
+    Num,
+    Opaque,
+    Tensor,
+    Value,
+    join_all,
+)
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
@@ -34,19 +43,9 @@ def make_distribution(it: Interpreter, path: str, name: str, call: Call) -> Valu
     one.facts["checked"] = checked and bool(on_gpu)
     if on_gpu:
         machine.work(TENSOR_WORK)
-    if on_gpu and checked:
-        tensors = tuple(on_gpu)
-        machine.wait(
-            "distribution",
-            call.node,
-            call.frame,
-            tensors,
-            detail="construct",
-            reason="it checks its parameters on the host",
-        )
-        machine.work(TENSOR_WORK)
-        machine.waited()
+        _wait_for_making(it, name, values, on_gpu, checked, call)
     kind: Any = "int" if name in ("Categorical", "Multinomial") else "float"
+    one.facts["sample waits"] = name in known.SAMPLE_WAITS
     if on_gpu:
         first = on_gpu[0]
         one.facts["sample"] = (Tensor("gpu", first.sure, kind=kind, since=first.since),)
@@ -54,32 +53,71 @@ def make_distribution(it: Interpreter, path: str, name: str, call: Call) -> Valu
         one.facts["sample"] = nested[0].facts["sample"]
         one.facts["checked"] = checked and bool(nested[0].facts.get("checked"))
         one.facts["base"] = nested[0]
+        one.facts["sample waits"] = any(n.facts.get("sample waits") for n in nested)
     else:
         one.facts["sample"] = (Tensor(machine.default_place, kind=kind),)
     return (one,)
 
 
+def _wait_for_making(
+    it: Interpreter,
+    name: str,
+    values: list[Value],
+    on_gpu: list[Tensor | Opaque],
+    checked: bool,
+    call: Call,
+) -> None:
+    """What the host waits for while a distribution is made of tensors on the GPU."""
+    machine = it.machine
+    inside = known.MAKING_WAITS.get(name, "")
+    if name == "MultivariateNormal" and "scale_tril" in call.keywords:
+        inside = ""
+    copies = name in known.BROADCASTS and any(
+        isinstance(a, Num) or (isinstance(a, Const) and a.type in ("int", "float"))
+        for v in values
+        for a in v
+    )
+    if not (checked or inside or copies):
+        return
+    reason = inside or "it copies the number next to the tensor to the GPU"
+    if checked:
+        reason = "it checks its parameters on the host"
+    machine.wait(
+        "distribution",
+        call.node,
+        call.frame,
+        tuple(on_gpu),
+        detail="" if inside else "number" if copies else "construct",
+        reason=reason,
+    )
+    machine.work(TENSOR_WORK)
+    machine.waited()
+
+
 def distribution_method(it: Interpreter, one: Instance, name: str, call: Call) -> Value:
     machine = it.machine
+    kind = one.path.rpartition(".")[2]
     sample: Value = one.facts.get("sample", UNKNOWN)
     if name in ("sample", "rsample", "sample_n"):
         if gpu_tensors_in(sample):
             machine.work(TENSOR_WORK)
-        checks = name != "rsample" and one.path.rpartition(".")[2] in known.SAMPLE_WAITS
-        if checks and gpu_tensors_in(sample):
+        if name != "rsample" and one.facts.get("sample waits") and gpu_tensors_in(sample):
             machine.wait(
                 "distribution",
                 call.node,
                 call.frame,
                 sample,
                 detail="sample",
-                reason="torch.normal checks its deviation on the host",
+                reason=known.SAMPLE_WAITS.get(kind, known.SAMPLE_WAITS["Normal"]),
             )
         return sample
-    if name in ("log_prob", "cdf"):
-        value = call.argument(0, "value") or ()
-        held = tuple(gpu_tensors_in(value)) or tuple(gpu_tensors_in(sample))
-        if held and one.facts.get("checked"):
+    result: Value = tuple(
+        replace(a, kind="float", grad=True) if isinstance(a, Tensor) else a for a in sample
+    )
+    value = call.argument(0, "value") or ()
+    held = tuple(gpu_tensors_in(value)) or tuple(gpu_tensors_in(sample))
+    if name in ("log_prob", "cdf") and held:
+        if one.facts.get("checked") or kind in known.LOG_PROB_WAITS:
             machine.wait(
                 "distribution",
                 call.node,
@@ -88,11 +126,9 @@ def distribution_method(it: Interpreter, one: Instance, name: str, call: Call) -
                 detail="log_prob",
                 reason="it checks the value on the host",
             )
-        if held:
-            machine.work(TENSOR_WORK)
-        return tuple(
-            replace(a, kind="float", grad=True) if isinstance(a, Tensor) else a for a in sample
-        )
-    return tuple(
-        replace(a, kind="float", grad=True) if isinstance(a, Tensor) else a for a in sample
-    )
+        machine.work(TENSOR_WORK)
+    elif name == "entropy" and held and kind in known.ENTROPY_WAITS:
+        why = "it reads the number of trials on the host"
+        machine.wait("distribution", call.node, call.frame, held, detail="entropy", reason=why)
+        machine.work(TENSOR_WORK)
+    return result

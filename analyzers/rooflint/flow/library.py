@@ -251,7 +251,7 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
     if root.startswith("torch.cuda") or path == "torch.accelerator.synchronize":
         return _cuda(it, name, path, call)
     if root == "torch.linalg":
-        if name in known.LINALG_WAITS:
+        if name in known.LINALG_WAITS or _asks_for_singular_values(name, call):
             value = tuple(t for v in call.arguments for t in tensors_in(v))
             on_gpu = tuple(t for t in value if isinstance(t, Tensor) and t.place != "cpu")
             if on_gpu:
@@ -300,6 +300,18 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
         one.facts["arguments"] = list(call.arguments)
         return (one,)
     return tensor_operation(it, name, call.arguments, call, None, is_method=False)
+
+
+def _asks_for_singular_values(name: str, call: Call) -> bool:
+    """`matrix_norm(x, 2)` and its like factorize the matrix."""
+    orders = call.argument(1, "ord") or ()
+    if any(a == Const("nuc", "str") for a in orders):
+        return name in ("norm", "matrix_norm")
+    if not any(isinstance(a, Const) and a.value in (2, -2) for a in orders):
+        return False
+    plain = name == "norm" and call.argument(2, "dim") is None
+    matrix = any(isinstance(a, Tensor) and a.ndim == 2 for a in call.argument(0, "A") or ())
+    return name == "matrix_norm" or (plain and matrix)
 
 
 def _cuda(it: Interpreter, name: str, path: str, call: Call) -> Value:

@@ -12,12 +12,12 @@ from rooflint.flow.containers import dict_method, list_method
 from rooflint.flow.distributions import distribution_method
 from rooflint.flow.facts import MODEL_WORK
 from rooflint.flow.machine import Call, fixed_items
+from rooflint.flow.metrics import update_metric
 from rooflint.flow.places import (
     NO_GRAD,
     call_with,
     device_asked,
     expression_of,
-    gpu_tensors_in,
     moved,
     names_dtype,
     place_asked,
@@ -279,7 +279,7 @@ def module_output(it: Interpreter, one: Instance, call: Call) -> Value:
             )
             masked = grad and any(isinstance(t, Tensor) and t.grad for t in tensors)
     if name.startswith("torchmetrics") or one.path.startswith("torchmetrics."):
-        _metric_update(it, one, call)
+        update_metric(it, one, call, is_called=True)
     first = next((t for t in tensors if isinstance(t, Tensor)), None)
     ndim = first.ndim if first is not None and name not in known.CHANGES_NDIM else None
     if name == "Embedding" and first is not None and first.ndim is not None:
@@ -318,7 +318,7 @@ def object_method(
         return list_method(it, held, name, call)
     if isinstance(held, DictOf):
         return dict_method(it, held, name, call)
-    if one.is_module:
+    if one.is_module and not (path.startswith("torchmetrics.") and name == "update"):
         result = _module_method(it, one, name, call, node)
         if result is not None:
             return result
@@ -361,7 +361,7 @@ def object_method(
         return accelerator_method(it, one, name, call)
     if path.startswith("torchmetrics."):
         if name in ("update", "forward"):
-            _metric_update(it, one, call)
+            update_metric(it, one, call, is_called=name == "forward")
             return NONE
         if name == "compute":
             return (Tensor(one.place, one.sure, kind="float", ndim=0, since=one.since),)
@@ -447,16 +447,3 @@ def _module_method(
     if name == "no_sync":
         return UNKNOWN
     return None
-
-
-def _metric_update(it: Interpreter, one: Instance, call: Call) -> None:
-    held = tuple(t for v in call.arguments for t in gpu_tensors_in(v))
-    if held:
-        it.machine.wait(
-            "library",
-            call.node,
-            call.frame,
-            held,
-            detail="metric",
-            reason="the metric checks its input on the host",
-        )

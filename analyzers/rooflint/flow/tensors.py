@@ -103,7 +103,12 @@ def tensor_method(
         source = call.argument(0, "src") or UNKNOWN
         for other in source:
             if isinstance(other, Tensor) and is_non_blocking(call, 1):
-                if other.place == "gpu" and atom.place == "cpu" and subject is not None:
+                if other.place != "gpu" or atom.place != "cpu":
+                    continue
+                if not atom.pinned:
+                    why = "memory that is not pinned is written to while the host waits"
+                    machine.wait("cpu", at, frame, (other,), subject=None, reason=why)
+                elif subject is not None:
                     arrivals.sent_into(it, subject, other, site_of(call), frame)
             elif isinstance(other, Tensor):
                 if other.place == "cpu" and atom.place == "gpu":

@@ -135,6 +135,7 @@ WAITS: dict[str, tuple[str, str]] = {
     "svd": ("linalg", "it checks on the host whether the factorization succeeded"),
     "pca_lowrank": ("linalg", "it checks on the host whether the factorization succeeded"),
     "svd_lowrank": ("linalg", "it checks on the host whether the factorization succeeded"),
+    "nuclear_norm": ("linalg", "it checks on the host whether the factorization succeeded"),
     "pinverse": ("linalg", "it checks on the host whether the factorization succeeded"),
     "__float__": ("float", "the answer is a Python number"),
     "__int__": ("float", "the answer is a Python number"),
@@ -154,7 +155,7 @@ COUNTS_IN_BACKWARD = frozenset("prod cumprod ctc_loss".split())
 
 LINALG_WAITS = frozenset(
     """inv solve lstsq svd svdvals eigh eigvalsh eig eigvals pinv matrix_exp cond tensorinv
-    tensorsolve cholesky lu_factor ldl_factor matrix_rank""".split()
+    tensorsolve cholesky lu_factor ldl_factor ldl_factor_ex matrix_rank""".split()
 )
 LINALG_REASON = "it checks on the host whether it succeeded"
 
@@ -182,8 +183,47 @@ CLOCKS = frozenset(
     datetime.datetime.utcnow""".split()
 )
 
-SAMPLE_WAITS = frozenset(("Normal",))
-"""Distributions whose `sample` waits even without validation (torch.normal checks its scale)."""
+BROADCASTS = frozenset(
+    """Normal LogNormal Laplace Uniform Cauchy Gumbel Beta Gamma Weibull Pareto VonMises Kumaraswamy
+    FisherSnedecor""".split()
+)
+"""Distributions of several parameters: a number among tensors is copied to the GPU."""
+_MAKES_ANOTHER = "the distribution that it is made of checks its own parameters on the host"
+_COPIES_NUMBER = "it copies a number of its own to the GPU"
+_FACTORIZES = "it checks on the host whether the factorization succeeded"
+MAKING_WAITS = {
+    "OneHotCategorical": _MAKES_ANOTHER,
+    "OneHotCategoricalStraightThrough": _MAKES_ANOTHER,
+    "Multinomial": _MAKES_ANOTHER,
+    "RelaxedBernoulli": _MAKES_ANOTHER,
+    "StudentT": _COPIES_NUMBER,
+    "HalfNormal": _COPIES_NUMBER,
+    "HalfCauchy": _COPIES_NUMBER,
+    "Chi2": _COPIES_NUMBER,
+    "Binomial": _COPIES_NUMBER,
+    "NegativeBinomial": _COPIES_NUMBER,
+    "MultivariateNormal": _FACTORIZES,
+    "LowRankMultivariateNormal": _FACTORIZES,
+}
+"""Distributions that wait while they are made even without validation."""
+_CHECKS_SCALE = "torch.normal checks its deviation on the host"
+SAMPLE_WAITS = {
+    "Normal": _CHECKS_SCALE,
+    "LogNormal": _CHECKS_SCALE,
+    "HalfNormal": _CHECKS_SCALE,
+    "VonMises": "it draws until all of the proposals are accepted",
+}
+"""Distributions whose `sample` waits even without validation."""
+LOG_PROB_WAITS = frozenset(("OneHotCategorical", "RelaxedBernoulli"))
+"""Distributions whose `log_prob` waits even without validation."""
+ENTROPY_WAITS = frozenset(("Multinomial", "Binomial"))
+
+OPTIMIZERS_WAIT = {
+    "LBFGS": "LBFGS looks at the loss and the gradient on the host",
+    "ASGD": "ASGD copies its step sizes to the GPU",
+    "Adafactor": "Adafactor reads the size of each parameter's values on the host",
+}
+"""Optimizers whose `step` waits; all others of torch do not."""
 
 TRACKERS = frozenset(
     """wandb.log mlflow.log_metric mlflow.log_metrics neptune.log_metric swanlab.log

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from rooflint.flow import torch_calls as known
 from rooflint.flow.facts import TRAINING_WORK
 from rooflint.flow.machine import Call, elements_of_dict
 from rooflint.flow.places import (
@@ -115,7 +116,8 @@ def optimizer_method(it: Interpreter, one: Instance, name: str, call: Call) -> V
         result: Value = NONE
         if closure is not None and closure != NONE:
             result = call_with(it, closure, [], without_arguments(call))
-        if path.endswith(".LBFGS"):
+        why = known.OPTIMIZERS_WAIT.get(path.rpartition(".")[2])
+        if why is not None:
             updated: Value = one.facts.get("parameters", UNKNOWN)
             tensors = (*tensors_in(result), *tensors_in(updated))
             held = tuple(t for t in tensors if isinstance(t, Opaque) or t.place != "cpu")
@@ -124,7 +126,7 @@ def optimizer_method(it: Interpreter, one: Instance, name: str, call: Call) -> V
                 call.node,
                 call.frame,
                 held,
-                reason="LBFGS looks at the loss and the gradient on the host",
+                reason=why,
             )
             machine.work(TRAINING_WORK)
         state = one.facts.get("state")
