@@ -160,3 +160,32 @@ def test_names_that_no_file_of_the_project_has_stay_foreign(tmp_path: Path) -> N
     (tmp_path / "torch" / "__init__.py").write_text("def randn(*a, **k): return 1\n")
     train = TRAIN.replace("    accuracy(out, y)", "    loss.item()")
     assert "train.py:14 item-in-loop" in warnings(tmp_path, {"train.py": train})
+
+
+def test_names_of_other_files_are_followed_when_they_are_asked_for(tmp_path: Path) -> None:
+    shared = """\
+        import torch
+        names = []
+        names.append("cuda")
+        def on(x, device):
+            return x.to(device)
+        class Scale:
+            pass
+        limit = 1
+        limit = torch.ones(3)
+        if torch.cuda.is_available():
+            limit = on(limit, names[0])
+        def read():
+            return limit.sum().item()
+        """
+    package = "from shared import *\n"
+    train = """\
+        import torch
+        from package import read
+        model = torch.nn.Linear(4, 4).cuda()
+        for batch in torch.randn(100, 4).cuda():
+            model(batch).sum()
+            read()
+        """
+    files = {"shared.py": shared, "package.py": package, "train.py": train}
+    assert warnings(tmp_path, files) == ["shared.py:13 item-in-loop"]

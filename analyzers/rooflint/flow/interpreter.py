@@ -25,6 +25,7 @@ from rooflint.flow import (
     unasked,
 )
 from rooflint.flow.machine import Call, Found, Machine, OutOfBudget
+from rooflint.flow.other_files import OtherFile, module_frame
 from rooflint.flow.program import Program
 from rooflint.flow.values import (
     UNKNOWN,
@@ -37,12 +38,10 @@ from rooflint.flow.values import (
     Module,
     Ref,
     Value,
-    constant,
     join_all,
 )
 from rooflint.source import Block, SourceFile
 
-_EMPTY = Block("", 1, (), ())
 _NOTHING = ast.Pass()
 
 
@@ -62,11 +61,13 @@ class Interpreter:
         self.memo: dict[tuple[Any, ...], calls.Known] = {}
         self.runs: dict[int, int] = {}
         """How often a function was called."""
-        self.root = _module_frame("__main__")
+        self.root = module_frame("__main__")
         self.pieces: dict[Block | Function, Found] = {}
         """What following each statement of the module found, and each function that none calls."""
         self.samples: dict[int, unasked.Sample] = {}
-        self._modules: dict[str, Frame | None] = {file.path: self.root}
+        self._others: dict[str, OtherFile | None] = {}
+        self._looked_for: list[Imported] = []
+        """Names of other files on the way to what they stand for."""
 
     def run(self, called: frozenset[ast.AST] = frozenset()) -> None:
         """Follow the whole file. `called`: the functions that other files call."""
@@ -96,10 +97,14 @@ class Interpreter:
 
     def imported(self, name: Imported) -> Value:
         """What a name of another file stands for."""
-        frame = self._module(name.path)
-        found = frame.vars.get(name.name) if frame is not None else None
-        if found is not None:
-            return self.looked_up(found) if any(isinstance(a, Imported) for a in found) else found
+        if name not in self._looked_for:
+            self._looked_for.append(name)
+            try:
+                found = self._name_in(name.path, name.name)
+            finally:
+                self._looked_for.pop()
+            if found is not None:
+                return found
         path = self.program.member(name.path, name.name)
         if path is not None:
             return (Module(path, name.ref),)
@@ -107,43 +112,36 @@ class Interpreter:
 
     def public_names(self, path: str) -> list[tuple[str, Value]]:
         """What `from ... import *` binds."""
-        frame = self._module(path)
-        if frame is None:
+        if path == self.file.path:
+            return list(self.root.vars.items())
+        other = self._other(path)
+        if other is None:
             return []
-        listed = frame.vars.get("__all__", ())
+        listed = other.name("__all__")
         shown = {
             str(a.value)
-            for v in (loops.elements(self, listed, _NOTHING, frame) if listed else (),)
+            for v in (loops.elements(self, listed, _NOTHING, other.frame) if listed else (),)
             for a in v
             if isinstance(a, Const)
         }
         return [
-            (name, value)
-            for name, value in frame.vars.items()
+            (name, (Imported(path, name, name),))
+            for name in other.names()
             if (name in shown if shown else not name.startswith("_"))
         ]
 
-    def _module(self, path: str) -> Frame | None:
-        """The names of another file, followed when they are first asked for."""
-        if path in self._modules:
-            return self._modules[path]
-        file = self.program.file(path) if path.endswith(".py") else None
-        if file is None:
-            self._modules[path] = None
-            return None
-        frame = self._modules[path] = _module_frame(file.path)
-        machine = self.machine
-        place, escapes, writes = machine.place(), self.escapes, len(machine.writes)
-        machine.start_aside()
-        self.escapes = []
-        for block in file.blocks:
-            frame.block = block
-            self.statements(block.body, frame)
-        machine.return_to(place)
-        self.escapes = escapes
-        # Nothing that was followed before can have read what is new.
-        del machine.writes[writes:]
-        return frame
+    def _name_in(self, path: str, name: str) -> Value | None:
+        if path == self.file.path:
+            found = self.root.vars.get(name)
+            return self.looked_up(found) if found is not None else None
+        other = self._other(path)
+        return other.name(name) if other is not None else None
+
+    def _other(self, path: str) -> OtherFile | None:
+        if path not in self._others:
+            file = self.program.file(path) if path.endswith(".py") else None
+            self._others[path] = OtherFile(self, file) if file is not None else None
+        return self._others[path]
 
     def statements(self, body: Iterable[ast.stmt], frame: Frame) -> bool:
         """Follow statements; whether control comes out at their end."""
@@ -201,12 +199,6 @@ class Interpreter:
             if any(isinstance(a, DictOf) for a in base):
                 return self.value(node, frame)
         return UNKNOWN
-
-
-def _module_frame(name: str) -> Frame:
-    frame = Frame(_EMPTY, None)
-    frame.vars["__name__"] = constant(name)
-    return frame
 
 
 _STATEMENTS: dict[type[ast.stmt], Callable[[Any, Any, Frame], bool | None]] = {

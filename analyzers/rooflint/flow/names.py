@@ -148,6 +148,7 @@ def _store(it: Interpreter, target: ast.Subscript, value: Value, frame: Frame) -
 
 
 def on_name(it: Interpreter, node: ast.Name, frame: Frame) -> Value:
+    outermost = frame
     look: Frame | None = frame.names_elsewhere.get(node.id, frame)
     while look is not None:
         if look is it.root:
@@ -157,7 +158,11 @@ def on_name(it: Interpreter, node: ast.Name, frame: Frame) -> Value:
             if any(a.__class__ is Imported for a in found):
                 found = look.vars[node.id] = it.looked_up(found)
             return found
-        look = look.parent
+        outermost, look = look, look.parent
+    if outermost.later is not None:
+        found = outermost.later(node.id)
+        if found is not None:
+            return found
     if node.id in library.BUILTINS:
         return (Ref("builtins." + node.id),)
     return UNKNOWN

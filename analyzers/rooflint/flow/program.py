@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 
-from rooflint.source import SourceFile
+from rooflint.flow.bindings import statements_by_name
+from rooflint.source import Block, SourceFile
 
 _FOREIGN = frozenset(("torch", "numpy", "site-packages", "dist-packages"))
 """Never the user's own, wherever they lie."""
@@ -24,6 +25,7 @@ class Program:
         self._read = read
         self._folders = tuple("" if folder == "." else folder for folder in folders)
         self._files: dict[str, SourceFile | None] = {}
+        self._statements: dict[str, dict[str, list[Block]]] = {}
         self._names: dict[str, frozenset[str]] = {}
         self._places: dict[str, tuple[str, ...]] = {}
         self._characters = 0
@@ -36,6 +38,7 @@ class Program:
 
     def drop(self, path: str) -> None:
         """Forget a file, to read it again when it is needed."""
+        self._statements.pop(path, None)
         file = self._files.pop(path, None)
         if file is not None:
             self._characters -= len(file.text)
@@ -52,6 +55,13 @@ class Program:
             # The one used last stands at the end.
             self._files[path] = self._files.pop(path)
         return self._files[path]
+
+    def statements_by_name(self, file: SourceFile) -> dict[str, list[Block]]:
+        """A file's top-level statements by the names that rest on them."""
+        found = self._statements.get(file.path)
+        if found is None:
+            found = self._statements[file.path] = statements_by_name(file)
+        return found
 
     def find(self, importer: str, level: int, dotted: str) -> str | None:
         """The file that a name imported by a file stands for, or the folder of a package without

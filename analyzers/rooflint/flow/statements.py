@@ -270,6 +270,8 @@ def on_global(it: Interpreter, node: ast.Global | ast.Nonlocal, frame: Frame) ->
         outer = outer.parent
     if outer is not None:
         for name in node.names:
+            if outer.later is not None:
+                outer.later(name)
             owner: Frame | None = outer
             while owner is not None and name not in owner.vars:
                 owner = owner.parent

@@ -8,6 +8,7 @@ as they do in Python.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
@@ -210,7 +211,16 @@ class Super:
 class Frame:
     """The variables of one run of a function, a class body or the module."""
 
-    __slots__ = ("block", "function", "names_elsewhere", "on_yield", "parent", "returned", "vars")
+    __slots__ = (
+        "block",
+        "function",
+        "later",
+        "names_elsewhere",
+        "on_yield",
+        "parent",
+        "returned",
+        "vars",
+    )
 
     def __init__(self, block: Block, parent: Frame | None, function: Function | None = None):
         self.block = block
@@ -220,6 +230,8 @@ class Frame:
         self.names_elsewhere: dict[str, Frame] = {}
         self.returned: Value = ()
         self.on_yield: Any = None
+        self.later: Callable[[str], Value | None] | None = None
+        """Of another file's module: follows what a name rests on when it is asked for."""
 
 
 class Function:

@@ -1,0 +1,75 @@
+"""Other files: what a name of theirs stands for, followed when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rooflint.flow.bindings import STAR
+from rooflint.flow.values import Frame, Imported, Value, constant
+from rooflint.source import Block, SourceFile
+
+if TYPE_CHECKING:
+    from rooflint.flow.interpreter import Interpreter
+
+EMPTY = Block("", 1, (), ())
+
+
+class OtherFile:
+    """The names of another file. Of its statements those are followed that a name rests on."""
+
+    def __init__(self, it: Interpreter, file: SourceFile):
+        self._it = it
+        self._statements = it.program.statements_by_name(file)
+        self._followed: set[Block] = set()
+        self.frame = module_frame(file.path)
+        self.frame.later = self.name
+        self._known = self.frame.vars
+
+    def name(self, name: str) -> Value | None:
+        """What a name stands for; `None`: the file does not bind it."""
+        found = self._known.get(name)
+        if found is None:
+            for block in self._statements.get(name) or self._statements.get(STAR, ()):
+                self._follow(block)
+            found = self._known.get(name)
+        if found is not None and any(a.__class__ is Imported for a in found):
+            found = self._known[name] = self._it.looked_up(found)
+        return found
+
+    def names(self) -> Iterator[str]:
+        """All names that the file binds."""
+        for block in self._statements.get(STAR, ()):
+            self._follow(block)
+        yield from dict.fromkeys((*self._statements, *self._known))
+
+    def _follow(self, block: Block) -> None:
+        if block in self._followed:
+            return
+        self._followed.add(block)
+        it, frame = self._it, self.frame
+        machine = it.machine
+        place, escapes, writes = machine.place(), it.escapes, len(machine.writes)
+        unasked, at, seen = machine.unasked, frame.block, frame.vars
+        machine.start_aside()
+        machine.unasked = False
+        it.escapes = []
+        frame.block, frame.vars = block, self._known
+        try:
+            it.statements(block.body, frame)
+        finally:
+            if frame.vars is not self._known:
+                self._known.update(frame.vars)
+            frame.block, frame.vars = at, seen
+            machine.return_to(place)
+            machine.unasked = unasked
+            it.escapes = escapes
+            # Nothing that was followed before can have read what is new.
+            del machine.writes[writes:]
+
+
+def module_frame(name: str) -> Frame:
+    """The variables of a module that nothing has run of yet."""
+    frame = Frame(EMPTY, None)
+    frame.vars["__name__"] = constant(name)
+    return frame
