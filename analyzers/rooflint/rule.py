@@ -42,10 +42,11 @@ def waits(
         return
     wait = stop.wait
     reason = f": {wait.reason}" if wait.reason else ""
+    breaks = ", and breaks the graph of the compiled function" if stop.breaks_graph else ""
     what = f"{doing} `{quote(wait.subject or wait.site)}`" if doing else f"`{quote(wait.site)}`"
     yield Finding(
         span=span_of(file, wait.site),
-        message=f"{what} {does} {_how_often(stop)}{reason}",
+        message=f"{what} {does} {_how_often(stop)}{reason}{breaks}",
         rule=rule,
         kind=kind,
         severity=_severity(stop),

@@ -74,3 +74,13 @@ for step in range(100):
     shared += loss.item()
 running = float(running)
 print(running, report())
+
+
+@torch.compile(backend="eager")
+def compiled_loss(out):
+    scale = out.abs().max().item()
+    return (out / scale).mean()
+
+
+for step in range(100):
+    compiled_loss(model(torch.randn(4, 8, device=device)))

@@ -71,3 +71,13 @@ for step in range(100):
     running += loss.item()  # want `loss.item()` on every step of this loop
     shared += loss.item()  # want `loss.item()` on every step of this loop
 print(running, report())
+
+
+@torch.compile(backend="eager")
+def compiled_loss(out):
+    scale = out.abs().max().item()  # want `out.abs().max().item()` and breaks the graph of the compiled function
+    return (out / scale).mean()
+
+
+for step in range(100):
+    compiled_loss(model(torch.randn(4, 8, device=device)))

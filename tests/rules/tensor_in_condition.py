@@ -24,3 +24,15 @@ for step in range(100):
         pass
     if torch.equal(loss, loss.detach()):  # want `torch.equal(loss, loss.detach())` the answer is a Python bool
         pass
+
+
+class Gated(nn.Module):
+    def forward(self, x):
+        if x.sum() > 0:  # want `x.sum() > 0` and breaks the graph of the compiled function
+            return x * 2
+        return x
+
+
+gated = torch.compile(Gated())
+for step in range(100):
+    gated(model(torch.randn(4, 8, device=device)))

@@ -263,9 +263,12 @@ def call_function(it: Interpreter, function: Function, receiver: Atom | None, ca
             machine.branches > 0,
         )
     known = it.memo.get(key) if key is not None else None
+    compiled = id(function.node) in machine.compiled
     if known is not None and (coarse or not machine.changed_since(known.write, known.tick)):
         known.write = len(machine.writes)
-        machine.replay(known.trace, (*machine.path, CallFrom(Site(call.frame.block, call.node))))
+        machine.replay(
+            known.trace, (*machine.path, CallFrom(Site(call.frame.block, call.node), compiled))
+        )
         return call.arguments[known.gives] if known.gives is not None else known.value
     base, write = len(machine.path) + 1, len(machine.writes)
     machine.tick += 1
@@ -321,7 +324,8 @@ def _run_body(
     frame.on_yield = on_yield
     _bind_parameters(it, function, receiver, call, frame)
     path, sites, escapes = machine.path, machine.call_sites, it.escapes
-    machine.path = (*path, CallFrom(Site(call.frame.block, call.node)))
+    compiled = id(function.node) in machine.compiled
+    machine.path = (*path, CallFrom(Site(call.frame.block, call.node), compiled))
     machine.call_sites = (*sites, id(call.node))
     machine.running.append(function)
     machine.without_grad += function.no_grad

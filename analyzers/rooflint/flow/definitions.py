@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from rooflint.flow import calls, names, places, statements
+from rooflint.flow import calls, compiled, names, places, statements
 from rooflint.flow.machine import Call
 from rooflint.flow.values import Bound, Class, Frame, Function, Instance, Partial, Ref, Value
 
@@ -73,6 +73,8 @@ def _decorated(
             function.is_context = True
         elif any(statements.is_no_grad(a) for a in how) or name in places.NO_GRAD:
             function.no_grad = True
+        elif name == "torch.compile":
+            compiled.compile_one(it, function)
         elif any(isinstance(a, (Function, Bound, Class, Partial)) for a in how):
             value = calls.call_value(it, how, Call(decorator, frame, [value], {}))
     return value

@@ -98,6 +98,8 @@ class CallFrom:
     """A call of a function of the file."""
 
     site: Site
+    compiled: bool = False
+    """`torch.compile` was given the function."""
 
 
 PathItem = Loop | Guard | CallFrom
@@ -134,6 +136,8 @@ class Stop:
     guard: Site | None
     calls: tuple[Site, ...]
     """The calls between the loop and the wait, outermost first."""
+    breaks_graph: bool = False
+    """It stands in a function that torch.compile was given, and cannot be part of its graph."""
 
 
 @dataclass(slots=True)

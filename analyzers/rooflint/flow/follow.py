@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from rooflint.flow.facts import TRAINING_WORK, CallFrom, Loop, Stop, Timing, Wait, heat_of
 from rooflint.flow.interpreter import Interpreter
 from rooflint.flow.program import Program
+from rooflint.flow.torch_calls import BREAKS_GRAPH
 from rooflint.flow.values import Site
 from rooflint.model import Heat
 from rooflint.source import Block, SourceFile
@@ -101,7 +102,8 @@ def _stop(wait: Wait) -> Stop:
     if loop is not None:
         inside = wait.path[wait.path.index(loop) + 1 :]
         calls = [item.site for item in inside if isinstance(item, CallFrom)]
-    return Stop(wait, heat, loop, guard, tuple(calls))
+    compiled = any(isinstance(item, CallFrom) and item.compiled for item in wait.path)
+    return Stop(wait, heat, loop, guard, tuple(calls), compiled and wait.operation in BREAKS_GRAPH)
 
 
 def _is_benchmark(stop: Stop, timed: set[int]) -> bool:

@@ -155,6 +155,8 @@ class Machine:
         self.without_grad = 0
         self.default_place: Any = "cpu"
         self.validates = True
+        self.compiled: set[int] = set()
+        """The functions, by identity of their node, that `torch.compile` was given."""
         self.detects_anomaly = False
         self.uses_gpu = False
         self.packs_unsorted = False

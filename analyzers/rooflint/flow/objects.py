@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rooflint.flow import torch_calls as known
 from rooflint.flow.autograd import CONTEXT, context_method
+from rooflint.flow.compiled import compile_one
 from rooflint.flow.containers import dict_method, list_method
 from rooflint.flow.distributions import distribution_method
 from rooflint.flow.facts import MODEL_WORK
@@ -387,6 +388,8 @@ def _module_method(
         if name == "to" and not any(names_dtype(v) for v in call.arguments[:1]):
             place, sure = device_asked(it, call, 0)
         return moved(it, (one,), place, sure, call, non_blocking=False, source=subject)
+    if name == "compile":
+        compile_one(it, one)
     if name in _CHAINED:
         return (one,)
     if name == "parameters" or name == "buffers":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rooflint.flow import arrivals
 from rooflint.flow import torch_calls as known
+from rooflint.flow.compiled import compile_given
 from rooflint.flow.containers import compare_in_order, dict_of, list_of
 from rooflint.flow.facts import TENSOR_WORK, TRAINING_WORK
 from rooflint.flow.loaders import through, yields_prepared
@@ -611,7 +612,7 @@ HANDLERS: dict[str, _Handler] = {
     "torch.get_rng_state": lambda it, call: (Tensor("cpu"),),
     "torch.set_default_device": _set_default_device,
     "torch.set_default_tensor_type": _set_default_type,
-    "torch.compile": _decorator,
+    "torch.compile": compile_given,
     "torch.jit.script": _decorator,
     "torch.jit.trace": _decorator,
     "torch.utils.checkpoint.checkpoint": _checkpoint,

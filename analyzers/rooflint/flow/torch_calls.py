@@ -183,6 +183,12 @@ CLOCKS = frozenset(
     datetime.datetime.utcnow""".split()
 )
 
+BREAKS_GRAPH = frozenset(
+    """item tolist float condition compare iterate print format log nonzero mask unique one-hot
+    repeat index""".split()
+)
+"""Kinds of wait that torch.compile cannot put into a graph, as `torch._dynamo.explain` says."""
+
 BROADCASTS = frozenset(
     """Normal LogNormal Laplace Uniform Cauchy Gumbel Beta Gamma Weibull Pareto VonMises Kumaraswamy
     FisherSnedecor""".split()
