@@ -147,6 +147,8 @@ def prove(script: Path) -> dict[str, Any]:
 
     text = script.read_text("utf-8")
     after, lines = fixed(text, str(script))
+    if "# needs a GPU" in text and not torch.cuda.is_available():
+        return {"titles": ABOUT.findall(text), "fixed": after, "lines": sorted(lines)}
     proof: dict[str, Any] = {
         "titles": sorted(set(ABOUT.findall(text))),
         "lines": sorted(lines),

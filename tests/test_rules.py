@@ -145,3 +145,33 @@ def test_the_severity_of_a_rule_can_be_set() -> None:
     file = rooflint.open_source("example.py", text)
     config = Config(severity={"item-in-loop": "hint"})
     assert [f.severity for f in rooflint.check(file, config)] == ["hint"]
+
+
+AVERAGE = """
+import time
+import torch
+model = torch.nn.Linear(8, 2).cuda()
+x = torch.randn(4, 8, device="cuda")
+{warm_up}
+torch.cuda.synchronize()
+start = time.perf_counter()
+for _ in range(10):
+    model(x)
+torch.cuda.synchronize()
+elapsed = time.perf_counter() - start
+print({shown})
+"""
+
+
+@pytest.mark.parametrize(
+    ("warm_up", "shown", "count"),
+    [("", "elapsed / 10", 1), ("", "10 / elapsed", 1), ("model(x)", "elapsed / 10", 0)],
+)
+def test_an_average_over_the_first_call_is_told(warm_up: str, shown: str, count: int) -> None:
+    found = check(AVERAGE.format(warm_up=warm_up, shown=shown), "naive-timing")
+    assert [f.severity for f in found] == ["information"] * count
+    assert all("first call" in f.message for f in found)
+
+
+def test_a_total_that_holds_the_first_call_is_a_total() -> None:
+    assert check(AVERAGE.format(warm_up="", shown="elapsed"), "naive-timing") == ()

@@ -41,3 +41,95 @@ wrong(x)
 split(x)
 waits(x)
 host([1, 2])
+
+import datetime
+import timeit
+from contextlib import contextmanager
+
+
+def by_events(x):
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    begin.record()
+    model(x)
+    end.record()
+    return begin.elapsed_time(end)  # want `begin.elapsed_time(end)` before the GPU has come to the event
+
+
+def by_events_waited_for(x):
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    begin.record()
+    model(x)
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end)  # fine
+
+
+def by_events_of_many_steps(x, steps=10):
+    begins = [torch.cuda.Event(enable_timing=True) for _ in range(steps)]
+    ends = [torch.cuda.Event(enable_timing=True) for _ in range(steps)]
+    for begin, end in zip(begins, ends):
+        begin.record()
+        model(x)
+        end.record()
+    torch.cuda.synchronize()
+    return [begin.elapsed_time(end) for begin, end in zip(begins, ends)]  # fine
+
+
+def by_dates(x):
+    start = datetime.datetime.now()
+    model(x)
+    return datetime.datetime.now() - start  # want `datetime.datetime.now() - start` times the launches
+
+
+class Timer:
+    def __enter__(self):
+        self.start = time.monotonic()
+        return self
+
+    def __exit__(self, *_):
+        self.elapsed = time.monotonic() - self.start  # want `time.monotonic() - self.start` times the launches
+
+
+class PatientTimer:
+    def __enter__(self):
+        torch.cuda.synchronize()
+        self.start = time.monotonic()
+        return self
+
+    def __exit__(self, *_):
+        torch.cuda.synchronize()
+        self.elapsed = time.monotonic() - self.start  # fine
+
+
+@contextmanager
+def timed():
+    start = time.perf_counter()
+    yield
+    print(time.perf_counter() - start)  # want `time.perf_counter() - start` times the launches
+
+
+by_events(x)
+by_events_waited_for(x)
+by_events_of_many_steps(x)
+by_dates(x)
+with Timer():
+    model(x)
+with PatientTimer():
+    model(x)
+with timed():
+    model(x)
+print(timeit.timeit(lambda: model(x), number=10))  # want `timeit.timeit(lambda: model(x), number=10)` times the launches
+print(timeit.timeit("model(x)", globals=globals(), number=10))  # want `timeit.timeit("model(x)", globals=globals(), number=10)` times the launches
+print(timeit.timeit("sum(range(10))", number=10))  # fine: no GPU work
+
+
+def average(x, steps=10):
+    cold = nn.Linear(8, 2).to(device)
+    start = time.perf_counter()
+    for _ in range(steps):
+        cold(x)
+    torch.cuda.synchronize()
+    return (time.perf_counter() - start) / steps  # fine: other models ran before
+
+
+average(x)

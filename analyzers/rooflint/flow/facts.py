@@ -158,7 +158,8 @@ class Timing:
     site: Site
     """What to underline: the difference, or the reading that is too early."""
     start: Clock | None
-    fault: Literal["stop", "start", "warm-up"]
+    fault: Literal["stop", "start", "warm-up", "first-call", "event"]
+    """`first-call`: the first call is among those of a loop that is timed as a whole."""
     sure: bool = True
     """No function of another file, which may have waited, ran in between."""
     in_loop: bool = False

@@ -136,9 +136,9 @@ class Machine:
         """By depth of loops: when the host last waited at that depth."""
         self.last_inner_launch: dict[int, int] = {}
         self.last_elsewhere = 0
+        """When a function of another file, which may have waited, last ran."""
         self.sent: dict[int, int] = {}
         """When each copy to the host was queued that did not wait for its end."""
-        """When a function of another file, which may have waited, last ran."""
         self.wait_is_explicit = False
         self.last_sync: int | None = None
         self.steps = 0
@@ -155,6 +155,8 @@ class Machine:
         self.without_grad = 0
         self.default_place: Any = "cpu"
         self.validates = True
+        self.texts: dict[str, list[ast.stmt]] = {}
+        """Statements that the program holds as text; kept, since nodes go by their identity."""
         self.compiled: set[int] = set()
         """The functions, by identity of their node, that `torch.compile` was given."""
         self.detects_anomaly = False

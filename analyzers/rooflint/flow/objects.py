@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rooflint.flow import timing
 from rooflint.flow import torch_calls as known
 from rooflint.flow.autograd import CONTEXT, context_method
 from rooflint.flow.compiled import compile_one
@@ -330,14 +331,16 @@ def object_method(
     if path == "torch.amp.GradScaler" or path.endswith(".GradScaler"):
         return scaler_method(it, one, name, call)
     if path.startswith("torch.cuda."):
-        if name == "elapsed_time" and it.machine.last_sync is not None:
-            it.machine.found.timed_syncs.add(it.machine.last_sync)
+        if name == "elapsed_time":
+            timing.ask_elapsed_time(it.machine, one, call)
         if name == "synchronize":
             synchronize(it, call)
             return NONE
         if name == "query":
             # Who asks does not read before the answer is yes.
             it.machine.waited()
+        if name == "record":
+            timing.record_event(it.machine, one)
         if name in ("record_event", "record"):
             return NONE
         return NUMBER

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rooflint.flow.facts import Timing
 from rooflint.flow.machine import Call, Machine
 from rooflint.flow.places import call_with, site_of, without_arguments
-from rooflint.flow.values import Clock, Site, Value
+from rooflint.flow.values import Clock, Instance, Site, Value, string_of
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
@@ -47,6 +48,30 @@ def judge_timing(machine: Machine, at: Site, stops: list[Clock], starts: list[Cl
                     )
                 ):
                     note_timing(machine, Timing(at, start, "warm-up"))
+                elif not start.launched_before and not stop.iteration:
+                    note_timing(machine, Timing(at, start, "first-call"))
+
+
+def record_event(machine: Machine, event: Instance) -> None:
+    """`event.record()`: it happens once the GPU has come there."""
+    machine.at += 1
+    event.facts["recorded"] = machine.at
+    for trace in machine.traces:
+        trace.used_clock = True
+
+
+def ask_elapsed_time(machine: Machine, start: Instance, call: Call) -> None:
+    """`start.elapsed_time(end)`: an error while the GPU has not come to the end."""
+    for trace in machine.traces:
+        trace.used_clock = True
+    if machine.last_sync is not None:
+        machine.found.timed_syncs.add(machine.last_sync)
+    ends = call.argument(0, "end_event") or ()
+    recorded = [a.facts.get("recorded", 0) for a in ends if isinstance(a, Instance)]
+    if not recorded or len(recorded) != len(ends) or min(recorded) <= machine.last_wait:
+        return
+    sure = machine.last_elsewhere < min(recorded)
+    note_timing(machine, Timing(site_of(call), None, "event", sure))
 
 
 def note_timing(machine: Machine, timing: Timing) -> None:
@@ -58,6 +83,25 @@ def time_repeated(it: Interpreter, function: Value, call: Call) -> None:
     """`timeit` runs a function many times between two readings of its own."""
     machine = it.machine
     before = machine.at
-    call_with(it, function, [], without_arguments(call))
+    code = string_of(function)
+    if code is None:
+        call_with(it, function, [], without_arguments(call))
+    else:
+        _follow_text(it, code, call)
     if machine.last_launch > before and machine.is_pending:
         note_timing(machine, Timing(site_of(call), None, "stop"))
+
+
+def _follow_text(it: Interpreter, code: str, call: Call) -> None:
+    """Statements given as text: what they launch counts, a wait has no place to show."""
+    machine = it.machine
+    if code not in machine.texts:
+        try:
+            machine.texts[code] = ast.parse(code).body
+        except (SyntaxError, ValueError):
+            machine.texts[code] = []
+    found, traces = machine.found, machine.traces
+    machine.found = replace(found, waits={}, timings={}, timed_syncs=set())
+    machine.traces = []
+    it.statements(machine.texts[code], call.frame)
+    machine.found, machine.traces = found, traces

@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from rooflint.flow import DeviceFlow, Timing
 from rooflint.model import Because, Finding
 from rooflint.rule import Rule, quote, span_of
-from rooflint.rules.fixes.clocks import synchronize_before
+from rooflint.rules.fixes.clocks import is_average, synchronize_before, time_with_events
 from rooflint.source import SourceFile
 
 NAME = "naive-timing"
@@ -44,11 +44,17 @@ _SAYS = {
     "start": "starts the clock while the GPU still has earlier work to do, and times that too",
     "warm-up": "also times the first call, which loads kernels and allocates memory: run it "
     "before the loop, untimed",
+    "first-call": "averages over the first call too, which loads kernels and allocates memory: run "
+    "one before the clock starts",
+    "event": "asks for the time before the GPU has come to the event, which is an error: nothing "
+    "waits for it",
 }
 
 
 def check(file: SourceFile, flow: DeviceFlow) -> Iterator[Finding]:
     for timing in flow.timings:
+        if timing.fault == "first-call" and not is_average(file, timing):
+            continue
         yield Finding(
             span=span_of(file, timing.site),
             message=f"`{quote(timing.site)}` {_SAYS[timing.fault]}",
@@ -57,13 +63,14 @@ def check(file: SourceFile, flow: DeviceFlow) -> Iterator[Finding]:
             severity="warning" if _is_wrong(timing) else "information",
             certainty="certain" if timing.sure else "likely",
             heat="every step" if timing.in_loop else "once",
-            fixes=tuple(synchronize_before(file, timing)),
+            fixes=(*synchronize_before(file, timing), *time_with_events(file, timing)),
             because=tuple(_because(file, timing)),
         )
 
 
 def _is_wrong(timing: Timing) -> bool:
-    return timing.sure and timing.fault != "warm-up" and not timing.runs_on
+    averages = timing.fault in ("warm-up", "first-call")
+    return timing.sure and not averages and not timing.runs_on
 
 
 def _because(file: SourceFile, timing: Timing) -> Iterator[Because]:
