@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from threading import Event
 
-    from rooflint.config import Config
+    from rooflint.config import Config, Configs
     from rooflint.flow import Project
     from rooflint.model import Finding, Fix, LineReport, Recording, Report, Severity
     from rooflint.runs.request import ProfileRequest, Progress
@@ -54,14 +54,20 @@ def check(
     return check_file(file, config, project)
 
 
+def open_configs() -> Configs:
+    """The settings of whatever folders are asked for."""
+    from rooflint.config import Configs
+    from rooflint.rules import with_known_rules
+
+    return Configs(with_known_rules)
+
+
 def load_config(start: str | Path) -> Config:
     """The settings that hold for a file or folder. Raises `RooflintError`."""
     from pathlib import Path
 
-    from rooflint.config import load_config
-    from rooflint.rules import with_known_rules
-
-    return with_known_rules(load_config(Path(start)))
+    path = Path(start)
+    return open_configs().at(path if path.is_dir() else path.parent)
 
 
 def explain_rule(name: str) -> str | None:

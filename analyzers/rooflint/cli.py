@@ -82,11 +82,11 @@ def _check(options: argparse.Namespace) -> int:
     findings: list[Finding] = []
     texts: dict[str, str] = {}
     failed = False
-    config = rooflint.load_config(Path.cwd())
+    configs = rooflint.open_configs()
     files: dict[Path, None] = {}
     for path in options.paths:
         with _Told() as problem:
-            inside = find_files([path], config)
+            inside = find_files([path], configs)
             files |= dict.fromkeys(inside)
             if not inside:
                 _say(f"there are no Python files in {path}")
@@ -96,6 +96,7 @@ def _check(options: argparse.Namespace) -> int:
     for name in project.in_order():
         with _Told() as problem:
             file = project.file(name) or rooflint.open_source(name, read_text(Path(name)))
+            config = configs.at(Path(name).parent)
             of_file = rooflint.check(file, config, project)
             project.release(name)
             if of_file:

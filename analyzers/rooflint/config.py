@@ -1,19 +1,39 @@
-"""Settings from pyproject.toml and the editor, and suppressions in the source."""
+"""Settings from pyproject.toml, and suppressions in the source."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from rooflint.model import RooflintError, Severity
+from rooflint.patterns import Patterns
+
+AssumeDevice = Literal["gpu", "cpu", "unknown"]
 
 _IGNORE = re.compile(r"#\s*rooflint:\s*ignore\[([^\]]*)\]")
+_OF_FILES = ("select", "ignore", "severity", "assume-device")
+_OF_PROJECTS = (*_OF_FILES, "exclude", "per-file")
 
 
 @dataclass(frozen=True, slots=True)
+class PerFile:
+    """What some files have otherwise than the rest of the project."""
+
+    pattern: str
+    select: tuple[str, ...] | None = None
+    """In place of the project's."""
+    ignore: tuple[str, ...] = ()
+    """Besides the project's."""
+    severity: Mapping[str, Severity] = field(default_factory=dict[str, Severity])
+    """Besides the project's, and before it."""
+    assume_device: AssumeDevice | None = None
+
+
+@dataclass(frozen=True)
 class Config:
     """What `[tool.rooflint]` says."""
 
@@ -24,6 +44,10 @@ class Config:
     """By rule, in place of what the evidence says."""
     exclude: tuple[str, ...] = ()
     """Patterns of files and folders to leave out, relative to `root`."""
+    assume_device: AssumeDevice = "unknown"
+    """Where tensors live of which nothing says it."""
+    per_file: tuple[PerFile, ...] = ()
+    """In the order of the file: later ones win."""
     root: Path | None = None
     """The folder of the pyproject.toml."""
     notes: tuple[str, ...] = ()
@@ -32,20 +56,67 @@ class Config:
     def wants(self, rule: str) -> bool:
         return (not self.select or rule in self.select) and rule not in self.ignore
 
+    def of_file(self, path: str | Path) -> Config:
+        """The settings with what they say of one file."""
+        if not self.per_file:
+            return self
+        config = replace(self, per_file=())
+        inside = self.inside(path)
+        for own in self.per_file if inside else ():
+            if Patterns([own.pattern]).mean(inside):
+                config = replace(
+                    config,
+                    select=config.select if own.select is None else own.select,
+                    ignore=(*config.ignore, *own.ignore),
+                    severity={**config.severity, **own.severity},
+                    assume_device=own.assume_device or config.assume_device,
+                )
+        return config
 
-def load_config(start: Path) -> Config:
-    """The settings that hold for `start`: of the nearest pyproject.toml at or above it.
+    def excludes(self, path: str | Path) -> bool:
+        """Whether a file is left out where nobody names it."""
+        inside = self.inside(path) if self.exclude else ""
+        return bool(inside) and self.excluded.mean(inside)
 
-    Raises `RooflintError` if its rooflint table says something that has no meaning.
+    @cached_property
+    def excluded(self) -> Patterns:
+        """What `exclude` means."""
+        return Patterns(self.exclude)
+
+    def inside(self, path: str | Path) -> str:
+        """A path from the folder of the settings on; empty: it lies elsewhere."""
+        if self.root is None:
+            return Path(path).as_posix()
+        try:
+            return Path(path).resolve().relative_to(self.root).as_posix()
+        except ValueError:
+            return ""
+
+
+class Configs:
+    """The settings of many folders; each pyproject.toml is read once.
+
+    `check` looks at what was read, and raises `RooflintError` if it makes no sense.
     """
-    folder = start.resolve()
-    if not folder.is_dir():
-        folder = folder.parent
-    for parent in (folder, *folder.parents):
-        file = parent / "pyproject.toml"
-        if file.is_file():
-            return _read(file)
-    return Config()
+
+    def __init__(self, check: Callable[[Config], Config] = lambda config: config):
+        self._check = check
+        self._known: dict[Path, Config] = {}
+
+    def at(self, folder: Path) -> Config:
+        """The settings that hold in a folder: of the nearest pyproject.toml at or above it that
+        has a rooflint table. Raises `RooflintError` if that table says what has no meaning."""
+        return self._at(folder.resolve())
+
+    def _at(self, folder: Path) -> Config:
+        if folder not in self._known:
+            own = _read(folder / "pyproject.toml")
+            if own is not None:
+                own = self._check(own)
+            elif folder != folder.parent:
+                own = self._at(folder.parent)
+            self._known[folder] = own or Config()
+        return self._known[folder]
 
 
 def suppressed_rules(lines: Sequence[str]) -> dict[int, frozenset[str]]:
@@ -57,13 +128,24 @@ def suppressed_rules(lines: Sequence[str]) -> dict[int, frozenset[str]]:
     return found
 
 
-def _read(file: Path) -> Config:
+def closest(name: str, known: Sequence[str]) -> str:
+    """What to write in place of a name that does not exist."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, known, 1)
+    return f"did you mean {close[0]}?" if close else f"use one of {', '.join(known)}"
+
+
+def _read(file: Path) -> Config | None:
+    """What a file says of rooflint; `None`: nothing, or there is no such file."""
     try:
         text = file.read_text("utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except (OSError, UnicodeDecodeError):
         return Config(root=file.parent, notes=(f"{file} cannot be read, so it is left aside.",))
     if "rooflint" not in text:
-        return Config(root=file.parent)
+        return None
     try:
         import tomllib as toml  # pyright: ignore[reportMissingImports]
     except ImportError:
@@ -76,39 +158,82 @@ def _read(file: Path) -> Config:
         whole = cast("dict[str, Any]", toml.loads(text))  # pyright: ignore
     except ValueError as error:
         raise RooflintError(f"{file} is not valid TOML ({error}): mend it first.") from error
-    table: Any = whole.get("tool", {}).get("rooflint", {})
-    if not isinstance(table, dict):
-        raise RooflintError(f"{file}: tool.rooflint must be a table.")
-    return _checked(cast("dict[str, Any]", table), file)
+    tools: Any = whole.get("tool", {})
+    if not isinstance(tools, dict) or "rooflint" not in tools:
+        return None
+    return _config(_Table(file, "tool.rooflint", cast("dict[str, Any]", tools)["rooflint"]))
 
 
-def _checked(table: dict[str, Any], file: Path) -> Config:
-    known = {"select", "ignore", "severity", "exclude"}
-    for key in table:
-        if key not in known:
-            raise RooflintError(
-                f"{file}: tool.rooflint has no setting {key!r}; "
-                f"use one of {', '.join(sorted(known))}."
+def _config(table: _Table) -> Config:
+    table.allow(_OF_PROJECTS)
+    per_file: list[PerFile] = []
+    for pattern, of_files in table.table("per-file").items():
+        own = _Table(table.file, f"{table.name}.per-file.{pattern!r}", of_files)
+        own.allow(_OF_FILES)
+        per_file.append(
+            PerFile(
+                pattern,
+                own.names("select") if "select" in own.values else None,
+                own.names("ignore"),
+                own.severities(),
+                own.device(),
             )
-    severity: Any = table.get("severity", {})
-    allowed = get_args(Severity)
-    if not isinstance(severity, dict) or any(
-        v not in allowed for v in cast("dict[str, Any]", severity).values()
-    ):
-        raise RooflintError(
-            f"{file}: tool.rooflint.severity must map rules to one of {', '.join(allowed)}."
         )
     return Config(
-        select=_names(table, "select", file),
-        ignore=_names(table, "ignore", file),
-        severity=cast("dict[str, Severity]", severity),
-        exclude=_names(table, "exclude", file),
-        root=file.parent,
+        select=table.names("select"),
+        ignore=table.names("ignore"),
+        severity=table.severities(),
+        exclude=table.names("exclude"),
+        assume_device=table.device() or "unknown",
+        per_file=tuple(per_file),
+        root=table.file.parent,
     )
 
 
-def _names(table: dict[str, Any], key: str, file: Path) -> tuple[str, ...]:
-    value: Any = table.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(v, str) for v in cast("list[Any]", value)):
-        raise RooflintError(f"{file}: tool.rooflint.{key} must be a list of strings.")
-    return tuple(cast("list[str]", value))
+class _Table:
+    """A table of settings; what has no meaning in it is told with its place and the remedy."""
+
+    def __init__(self, file: Path, name: str, values: object):
+        self.file, self.name = file, name
+        if not isinstance(values, dict):
+            raise self._error("", "must be a table of settings")
+        self.values = cast("dict[str, Any]", values)
+
+    def allow(self, known: Sequence[str]) -> None:
+        for key in self.values:
+            if key not in known:
+                raise RooflintError(
+                    f"{self.file}: {self.name} has no setting {key!r}; {closest(key, known)}"
+                )
+
+    def names(self, key: str) -> tuple[str, ...]:
+        value: Any = self.values.get(key, [])
+        names = cast("list[Any]", value) if isinstance(value, list) else []
+        if not isinstance(value, list) or not all(isinstance(name, str) for name in names):
+            raise self._error(key, f'must be a list of strings, such as {key} = ["..."]')
+        return tuple(names)
+
+    def table(self, key: str) -> dict[str, Any]:
+        return _Table(self.file, f"{self.name}.{key}", self.values.get(key, {})).values
+
+    def severities(self) -> dict[str, Severity]:
+        allowed = get_args(Severity)
+        given = self.table("severity")
+        for rule, value in given.items():
+            if value not in allowed:
+                raise self._error(f"severity.{rule}", _one_of(value, allowed))
+        return given
+
+    def device(self) -> AssumeDevice | None:
+        value: Any = self.values.get("assume-device")
+        allowed = get_args(AssumeDevice)
+        if value is not None and value not in allowed:
+            raise self._error("assume-device", _one_of(value, allowed))
+        return value
+
+    def _error(self, key: str, wrong: str) -> RooflintError:
+        return RooflintError(f"{self.file}: {'.'.join(filter(None, (self.name, key)))} {wrong}.")
+
+
+def _one_of(value: object, allowed: Sequence[str]) -> str:
+    return f"is {value!r}, but must be one of {', '.join(allowed)}"

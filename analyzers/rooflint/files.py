@@ -5,18 +5,30 @@ from __future__ import annotations
 import os
 import tokenize
 from collections.abc import Iterable, Iterator
-from fnmatch import fnmatch
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
-from rooflint.config import Config
+from rooflint.config import Config, Configs
 from rooflint.model import RooflintError
+from rooflint.patterns import Patterns
 
 _NEVER_ENTERED = frozenset(
-    {"__pycache__", "node_modules", "site-packages", "build", "dist", "venv", "env"}
+    {"__pycache__", "__pypackages__", "node_modules", "site-packages", "build", "dist", "venv"}
 )
+"""Besides those whose names start with a dot, and any that is an environment of Python."""
 
 
-def find_files(paths: Iterable[str | Path], config: Config) -> list[Path]:
+@dataclass(frozen=True, slots=True)
+class FoundFiles:
+    """The Python files of a folder."""
+
+    paths: tuple[str, ...]
+    note: str | None = None
+    """What was left out because there is too much of it, and what to do."""
+
+
+def find_files(paths: Iterable[str | Path], configs: Configs) -> list[Path]:
     """The Python files among `paths`, folders searched through, each once and in order.
 
     Raises `RooflintError` for a path that is missing or cannot be read.
@@ -25,9 +37,7 @@ def find_files(paths: Iterable[str | Path], config: Config) -> list[Path]:
     for given in paths:
         path = Path(given)
         if str(given) and path.is_dir():
-            for inside in _walk(path):
-                if not is_excluded(inside, config):
-                    found[inside] = None
+            found |= dict.fromkeys(map(Path, _walk(path, configs)))
         elif not path.exists() or not str(given):
             raise RooflintError(f"{str(given) or 'an empty path'} does not exist: check the path.")
         elif not path.is_file():
@@ -42,6 +52,18 @@ def find_files(paths: Iterable[str | Path], config: Config) -> list[Path]:
         else:
             found[path] = None
     return list(found)
+
+
+def python_files(root: str | Path, configs: Configs, limit: int) -> FoundFiles:
+    """The first Python files of a folder, those that the settings or .gitignore leave out apart."""
+    paths = tuple(islice(_walk(Path(root), configs), limit + 1))
+    if len(paths) <= limit:
+        return FoundFiles(paths)
+    note = (
+        f"{root} has more than {limit} Python files, the others are left aside:"
+        " name folders to leave out in tool.rooflint.exclude."
+    )
+    return FoundFiles(paths[:limit], note)
 
 
 def read_text(path: Path) -> str:
@@ -68,29 +90,114 @@ def text_of(path: str) -> str | None:
         return None
 
 
-def is_excluded(path: Path, config: Config) -> bool:
-    """Whether the settings leave this file out."""
-    if not config.exclude:
-        return False
-    shown = path
-    if config.root is not None:
-        try:
-            shown = path.resolve().relative_to(config.root)
-        except ValueError:
-            return False
-    whole = shown.as_posix()
-    parents = [p.as_posix() for p in shown.parents]
-    return any(
-        fnmatch(name, pattern.rstrip("/")) or fnmatch(Path(name).name, pattern.rstrip("/"))
-        for pattern in config.exclude
-        for name in (whole, *parents)
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A folder to walk through, and what holds in it."""
+
+    path: str
+    inside: str
+    """From the folder of the settings on, with a slash at the end; empty: that folder itself."""
+    config: Config
+    ignores: tuple[tuple[str, Patterns], ...]
+    """Of each .gitignore that holds here: this folder as it sees it, ending in a slash; its
+    patterns. The nearest comes last."""
+
+
+def _walk(root: Path, configs: Configs) -> Iterator[str]:
+    """The Python files below a folder, in order: the files of a folder, then its folders."""
+    real = root.resolve()
+    config = configs.at(real)
+    inside = config.inside(real)
+    start = _Folder(
+        str(root), f"{inside}/" if inside not in ("", ".") else "", config, _ignores_above(real)
     )
+    waiting = [start]
+    while waiting:
+        folder = here = waiting.pop()
+        files, folders = _listed(folder.path)
+        if "pyvenv.cfg" in files and here is not start:
+            continue
+        if ".git" in folders:
+            # What a repository says holds in it alone, and it alone says it.
+            own = _patterns(Path(folder.path, ".git", "info", "exclude"))
+            folder = replace(folder, ignores=(("", own),) if own else ())
+        if ".gitignore" in files and (own := _patterns(Path(folder.path, ".gitignore"))):
+            folder = replace(folder, ignores=(*folder.ignores, ("", own)))
+        if "pyproject.toml" in files and here is not start:
+            own_config = configs.at(Path(folder.path))
+            if own_config.root != folder.config.root:
+                folder = replace(folder, config=own_config, inside="")
+        for name in files:
+            if name.endswith(".py") and not _left_out(folder, name, False):
+                yield _below(folder.path, name)
+        entered = [
+            _Folder(
+                _below(folder.path, name),
+                f"{folder.inside}{name}/",
+                folder.config,
+                tuple((f"{seen}{name}/", own) for seen, own in folder.ignores),
+            )
+            for name in folders
+            if not name.startswith(".")
+            and name not in _NEVER_ENTERED
+            and not _left_out(folder, name, True)
+        ]
+        waiting += reversed(entered)
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    for root, folders, names in os.walk(folder):
-        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _NEVER_ENTERED)
-        for name in sorted(names):
-            path = Path(root, name)
-            if name.endswith(".py") and path.is_file():  # not a pipe, nor a link to nothing
-                yield path
+def _listed(folder: str) -> tuple[list[str], list[str]]:
+    """The names of its files and of its folders, links to folders apart: they may lead back."""
+    files: list[str] = []
+    folders: list[str] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.name)
+                elif _is_file(entry):
+                    files.append(entry.name)
+    except OSError:
+        return [], []  # It may be read by others only.
+    return sorted(files), sorted(folders)
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    """Not a pipe, nor a link to nothing or to itself."""
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
+
+
+def _below(folder: str, name: str) -> str:
+    return name if folder == "." else f"{folder.rstrip(os.sep)}{os.sep}{name}"
+
+
+def _left_out(folder: _Folder, name: str, is_folder: bool) -> bool:
+    if folder.config.exclude and folder.config.excluded.says(folder.inside + name, is_folder):
+        return True
+    for inside, patterns in reversed(folder.ignores):
+        said = patterns.says(inside + name, is_folder)
+        if said is not None:
+            return said
+    return False
+
+
+def _ignores_above(folder: Path) -> tuple[tuple[str, Patterns], ...]:
+    """What the repository around a folder says of it, its own .gitignore apart."""
+    around = [folder, *folder.parents]
+    top = next((n for n, parent in enumerate(around) if (parent / ".git").exists()), 0)
+    found: list[tuple[str, Patterns]] = []
+    for parent in reversed(around[1 : top + 1]):
+        seen = folder.relative_to(parent).as_posix() + "/"
+        if parent == around[top]:
+            found.append((seen, _patterns(parent / ".git" / "info" / "exclude")))
+        found.append((seen, _patterns(parent / ".gitignore")))
+    return tuple(pair for pair in found if pair[1])
+
+
+def _patterns(file: Path) -> Patterns:
+    try:
+        return Patterns(file.read_text("utf-8", "replace").splitlines())
+    except OSError:
+        return Patterns(())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rooflint.config import Config, suppressed_rules
+from collections.abc import Iterable
+
+from rooflint.config import Config, closest, suppressed_rules
 from rooflint.flow import DeviceFlow, Project
 from rooflint.model import Finding, Fix, RooflintError
 from rooflint.rule import Rule
@@ -24,7 +26,6 @@ from rooflint.rules import (
     unfinished_copy,
     unknown_rule,
 )
-from rooflint.rules.unknown_rule import instead_of
 from rooflint.source import SourceFile
 
 RULES: tuple[Rule, ...] = (
@@ -53,7 +54,7 @@ def check_file(
     file: SourceFile, config: Config | None = None, project: Project | None = None
 ) -> tuple[Finding, ...]:
     """All findings of one file, in order of their place."""
-    config = config or Config()
+    config = (config or Config()).of_file(file.path)
     if project is not None:
         flow = project.flow_of(file)
     elif "torch" in file.text:
@@ -76,17 +77,25 @@ def check_file(
 
 def with_known_rules(config: Config) -> Config:
     """The same settings. Raises `RooflintError` if they name a rule that does not exist."""
-    for key, names in (
+    places: list[tuple[str, Iterable[str]]] = [
         ("select", config.select),
         ("ignore", config.ignore),
-        ("severity", tuple(config.severity)),
-    ):
+        ("severity", config.severity),
+    ]
+    for own in config.per_file:
+        place = f"per-file.{own.pattern!r}"
+        places += [
+            (f"{place}.select", own.select or ()),
+            (f"{place}.ignore", own.ignore),
+            (f"{place}.severity", own.severity),
+        ]
+    for place, names in places:
         for name in names:
             if name not in NAMES:
                 file = config.root / "pyproject.toml" if config.root else "pyproject.toml"
                 raise RooflintError(
-                    f"{file}: tool.rooflint.{key} names a rule {name!r} that does not exist; "
-                    f"{instead_of(name)}."
+                    f"{file}: tool.rooflint.{place} names a rule {name!r} that does not exist; "
+                    f"{closest(name, sorted(NAMES))}"
                 )
     return config
 

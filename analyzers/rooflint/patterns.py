@@ -1,0 +1,120 @@
+"""Patterns of files and folders, as .gitignore writes them.
+
+A name (`build`, `*_pb2.py`) is meant wherever it stands; with a slash inside or in front
+(`src/old`, `/build`) it is meant from the folder of its file on. A slash at the end means folders
+alone, `**` any number of folders, `!` takes back what an earlier pattern said. What lies in a
+folder that is meant is meant too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_WILD = re.compile(r"[*?\[\\]")
+_NEVER = re.compile(r"(?!)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    order: int
+    takes_back: bool
+    folders_only: bool
+    expression: re.Pattern[str] | None
+    """`None`: it was found by its text."""
+
+
+class Patterns:
+    """The patterns of one file, to be asked of many paths."""
+
+    def __init__(self, lines: Iterable[str]):
+        self._names: dict[str, list[_Pattern]] = {}
+        self._paths: dict[str, list[_Pattern]] = {}
+        self._wild_names: list[_Pattern] = []
+        self._wild_paths: list[_Pattern] = []
+        for order, line in enumerate(lines):
+            self._add(line, order)
+
+    def __bool__(self) -> bool:
+        return bool(self._names or self._paths or self._wild_names or self._wild_paths)
+
+    def says(self, path: str, is_folder: bool) -> bool | None:
+        """Whether a path below the patterns' folder is meant itself; `None`: nothing is said."""
+        name = path.rpartition("/")[2]
+        found = [
+            *self._names.get(name, ()),
+            *self._paths.get(path, ()),
+            *(p for p in self._wild_names if p.expression and p.expression.match(name)),
+            *(p for p in self._wild_paths if p.expression and p.expression.match(path)),
+        ]
+        last = max(
+            (p for p in found if is_folder or not p.folders_only),
+            key=lambda p: p.order,
+            default=None,
+        )
+        return None if last is None else not last.takes_back
+
+    def mean(self, path: str) -> bool:
+        """Whether a file, or a folder that it lies in, is meant."""
+        parts = path.split("/")
+        folders = ("/".join(parts[:n]) for n in range(1, len(parts)))
+        return any(self.says(folder, True) for folder in folders) or bool(self.says(path, False))
+
+    def _add(self, line: str, order: int) -> None:
+        text = line.rstrip("\r\n")
+        while text.endswith(" ") and not text.endswith("\\ "):
+            text = text[:-1]
+        if not text or text.startswith("#"):
+            return
+        takes_back = text.startswith("!")
+        text = text.removeprefix("!").removeprefix("./")
+        folders_only = text.endswith("/")
+        text = text.rstrip("/")
+        anchored = "/" in text
+        text = text.removeprefix("/")
+        if text.startswith("**/") and "/" not in text[3:]:
+            anchored, text = False, text[3:]
+        if not text:
+            return
+        wild = bool(_WILD.search(text))
+        pattern = _Pattern(order, takes_back, folders_only, _expression(text) if wild else None)
+        if wild:
+            (self._wild_paths if anchored else self._wild_names).append(pattern)
+        else:
+            (self._paths if anchored else self._names).setdefault(text, []).append(pattern)
+
+
+def _expression(text: str) -> re.Pattern[str]:
+    parts: list[str] = []
+    at = 0
+    while at < len(text):
+        if text.startswith("**/", at) and (at == 0 or text[at - 1] == "/"):
+            parts.append("(?:[^/]+/)*")
+            at += 3
+        elif text.startswith("/**", at) and at + 3 == len(text):
+            parts.append("/.+")
+            at += 3
+        elif text[at] == "*":
+            while at < len(text) and text[at] == "*":
+                at += 1
+            parts.append("[^/]*")
+        elif text[at] == "[":
+            bracket = re.match(r"\[[!^]?\]?[^\]]*\]", text[at:])
+            if bracket is None:
+                return _NEVER
+            inside = bracket[0][1:-1].replace("\\", "\\\\")
+            inside = "^/" + inside[1:] if inside[:1] in "!^" else inside
+            parts.append(f"[{inside}]")
+            at += len(bracket[0])
+        elif text[at] == "?":
+            parts.append("[^/]")
+            at += 1
+        else:
+            at += text[at] == "\\" and at + 1 < len(text)
+            parts.append(re.escape(text[at]))
+            at += 1
+    try:
+        return re.compile("".join(parts) + r"\Z")
+    except re.error:
+        return _NEVER  # A range such as `[z-a]` means nothing.

@@ -1,0 +1,53 @@
+"""Patterns mean what they mean to git."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rooflint.patterns import Patterns
+
+CASES = [
+    (["*.py"], ["a.py", "b/a.py", "a.pyc"]),
+    (["/a.py"], ["a.py", "b/a.py"]),
+    (["b/"], ["b", "b/a.py", "c/b/a.py"]),
+    (["b/a.py"], ["b/a.py", "c/b/a.py"]),
+    (["c/*/a.py"], ["c/b/a.py", "c/b/d/a.py", "c/a.py"]),
+    (["c/**/a.py"], ["c/b/a.py", "c/b/d/a.py", "c/a.py"]),
+    (["**/b"], ["b/a.py", "c/b/a.py", "c/a.py"]),
+    (["**/b/a.py"], ["b/a.py", "c/b/a.py", "c/a.py"]),
+    (["c/**"], ["c/a.py", "c/b/a.py", "a.py"]),
+    (["*.py", "!a.py"], ["a.py", "c/a.py", "b.py"]),
+    (["!a.py", "*.py"], ["a.py"]),
+    (["c", "!c/a.py"], ["c/a.py"]),
+    (["c/*", "!c/a.py"], ["c/a.py", "c/b.py"]),
+    (["[ab].py", "x[!0-9].py"], ["a.py", "c.py", "x1.py", "xy.py"]),
+    (["?.py"], ["a.py", "ab.py"]),
+    (["a*b"], ["axb", "a/b"]),
+    (["# a.py", "", "  ", r"\#a.py", r"\!b.py"], ["a.py", "#a.py", "!b.py"]),
+    (["a.py  ", r"b\ "], ["a.py", "b ", "b"]),
+    ([r"\*.py"], ["*.py", "a.py"]),
+    (["foo/bar"], ["foo/bar/a.py", "x/foo/bar"]),
+    (["a[z-a].py", "a["], ["am.py", "a["]),
+    (["a.b+c(d)"], ["a.b+c(d)", "axb+c(d)"]),
+    (["**"], ["a.py", "c/a.py"]),
+    (["c/**b.py"], ["c/xb.py", "c/d/b.py"]),
+]
+
+
+@pytest.mark.parametrize(("lines", "paths"), CASES, ids=[" ".join(c[0]) for c in CASES])
+@pytest.mark.skipif(not shutil.which("git"), reason="needs git to compare with")
+def test_patterns_mean_what_git_says(lines: list[str], paths: list[str], tmp_path: Path) -> None:
+    git = ["git", "-C", str(tmp_path)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    (tmp_path / ".gitignore").write_text("\n".join(lines) + "\n")
+    command = [*git, "-c", "core.excludesFile=/dev/null", "check-ignore", "--no-index", "--stdin"]
+    answer = subprocess.run(
+        [*command, "-z"], input="\0".join(paths), capture_output=True, text=True
+    )
+    ignored = set(filter(None, answer.stdout.split("\0")))
+    patterns = Patterns(lines)
+    assert {path for path in paths if patterns.mean(path)} == ignored
