@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import rooflint
-from rooflint.config import Config, Configs, suppressed_rules
+from rooflint.cli import main
+from rooflint.config import AssumeDevice, Config, Configs
 from rooflint.files import find_files, python_files, read_text
 from rooflint.model import RooflintError
 
@@ -99,11 +101,6 @@ def test_files_have_settings_of_their_own_the_last_that_match_winning(tmp_path: 
 def test_a_setting_without_a_meaning_is_told(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(RooflintError, match=says):
         rooflint.load_config(write(tmp_path, text))
-
-
-def test_an_ignore_comment_names_its_rules() -> None:
-    lines = ["x = 1", "y = 2  # rooflint: ignore[a, b] they are slow", "# rooflint: ignore[]"]
-    assert suppressed_rules(lines) == {2: frozenset({"a", "b"}), 3: frozenset()}
 
 
 def test_folders_are_searched_and_environments_are_not(tmp_path: Path) -> None:
@@ -206,3 +203,33 @@ def test_a_rule_that_does_not_exist_is_told(tmp_path: Path, text: str, says: str
     folder = write(tmp_path, f"[tool.rooflint]\n{text}\n")
     with pytest.raises(RooflintError, match=says):
         rooflint.load_config(folder)
+
+
+UNDECIDED = """import torch
+def train(loader, where):
+    for x in loader:
+        y = torch.zeros(3, device=where)
+        print((y @ y).item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("device", "severities"), [("unknown", ["information"]), ("gpu", ["warning"]), ("cpu", [])]
+)
+def test_what_nobody_can_place_is_where_the_settings_say(
+    device: AssumeDevice, severities: list[str]
+) -> None:
+    config = Config(assume_device=device, select=("item-in-loop",))
+    file = rooflint.open_source("a.py", UNDECIDED)
+    assert [f.severity for f in rooflint.check(file, config)] == severities
+
+
+def test_check_reads_the_settings_of_each_project(tmp_path: Path, capsys: Any) -> None:
+    for name in ("one", "two/src"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "a.py").write_text(UNDECIDED)
+    write(tmp_path, "[tool.rooflint]\nassume-device = 'gpu'\n")
+    write(tmp_path / "two", "[tool.rooflint.per-file.'src/a.py']\nassume-device = 'cpu'\n")
+    assert main(["check", str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert "one" in out and "two" not in out

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 import rooflint
+from rooflint.config import Config
 
+ONLY_ITEM = Config(select=("item-in-loop", "unused-ignore"))
 LOOP = """\
 import torch
 
@@ -50,13 +52,13 @@ def test_the_comment_ends_the_line_and_silences_it(line: str, ignored: str):
 def test_a_line_that_goes_on_after_a_backslash_takes_no_comment():
     text = LOOP.format(lines="        total += loss.item() + \\\n            1.0")
     file = rooflint.open_source("train.py", text)
-    (finding,) = rooflint.check(file)
+    (finding,) = rooflint.check(file, ONLY_ITEM)
     assert rooflint.ignore_here(file, finding) is None
 
 
 def apply_ignore(text: str) -> str:
     file = rooflint.open_source("train.py", text)
-    (finding,) = rooflint.check(file)
+    (finding,) = rooflint.check(file, ONLY_ITEM)
     fix = rooflint.ignore_here(file, finding)
     assert fix is not None
     (edit,) = fix.edits
@@ -67,4 +69,37 @@ def apply_ignore(text: str) -> str:
 
 
 def findings(text: str):
-    return rooflint.check(rooflint.open_source("train.py", text))
+    return rooflint.check(rooflint.open_source("train.py", text), ONLY_ITEM)
+
+
+UNUSED = LOOP.format(lines="        total += loss.sum()  # rooflint: ignore[item-in-loop]")
+
+
+def test_what_the_settings_switch_off_is_no_unused_comment():
+    file = rooflint.open_source("train.py", UNUSED)
+    assert [f.rule for f in rooflint.check(file)] == ["unused-ignore"]
+    assert rooflint.check(file, Config(ignore=("item-in-loop",))) == ()
+    assert rooflint.check(file, Config(ignore=("unused-ignore",))) == ()
+
+
+def test_nothing_is_called_unused_while_the_file_is_half_typed():
+    assert findings(UNUSED + "x = (") == ()
+
+
+def test_a_comment_with_a_line_for_itself_goes_with_its_line():
+    text = LOOP.format(lines="        # rooflint: ignore[item-in-loop]")
+    file = rooflint.open_source("train.py", text)
+    (finding,) = rooflint.check(file)
+    ((edit,),) = (fix.edits for fix in finding.fixes)
+    assert (edit.span.line, edit.span.column, edit.text) == (8, 0, "")
+    assert (edit.span.end_line, edit.span.end_column) == (9, 0)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_comment_is_found_after_tabs_emoji_and_a_mark(newline: str):
+    text = "\ufeff" + LOOP.replace("        ", "\t\t").replace("    ", "\t")
+    line = "\t\ttotal += loss.item(); s = '😀'  # é  # rooflint: ignore[item-in-loop, copy-to-host]"
+    text = text.format(lines=line).replace("\n", newline)
+    file = rooflint.open_source("train.py", text)
+    (finding,) = rooflint.check(file)
+    assert line[finding.span.column : finding.span.end_column] == "copy-to-host"

@@ -1,8 +1,7 @@
-"""Settings from pyproject.toml, and suppressions in the source."""
+"""Settings from pyproject.toml."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,7 +13,6 @@ from rooflint.patterns import Patterns
 
 AssumeDevice = Literal["gpu", "cpu", "unknown"]
 
-_IGNORE = re.compile(r"#\s*rooflint:\s*ignore\[([^\]]*)\]")
 _OF_FILES = ("select", "ignore", "severity", "assume-device")
 _OF_PROJECTS = (*_OF_FILES, "exclude", "per-file")
 
@@ -117,15 +115,6 @@ class Configs:
                 own = self._at(folder.parent)
             self._known[folder] = own or Config()
         return self._known[folder]
-
-
-def suppressed_rules(lines: Sequence[str]) -> dict[int, frozenset[str]]:
-    """The rules that `# rooflint: ignore[rule] reason` silences, by line from 1."""
-    found: dict[int, frozenset[str]] = {}
-    for number, line in enumerate(lines, 1):
-        if "rooflint:" in line and (match := _IGNORE.search(line)):
-            found[number] = frozenset(n.strip() for n in match[1].split(",") if n.strip())
-    return found
 
 
 def closest(name: str, known: Sequence[str]) -> str:

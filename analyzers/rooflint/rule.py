@@ -19,7 +19,8 @@ class Rule:
     """A name, which is one name everywhere; how to check; and the page that explains it."""
 
     name: str
-    check: Callable[[SourceFile, DeviceFlow], Iterator[Finding]]
+    check: Callable[[SourceFile, DeviceFlow], Iterator[Finding]] | None
+    """`None`: it judges what the others say."""
     docs: str
 
     @property

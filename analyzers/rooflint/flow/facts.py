@@ -124,6 +124,10 @@ class Wait:
     path: Path
     detail: str = ""
     """What else a rule wants to know of it: "constant", "loader", "inline", ..."""
+    undecided: bool = False
+    """Nobody can tell whether that value is on the GPU."""
+    sure_on_gpu: bool = True
+    """If it is, there is no other doubt."""
 
 
 @dataclass(frozen=True, slots=True)

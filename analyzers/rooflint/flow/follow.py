@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rooflint.flow.facts import TRAINING_WORK, CallFrom, Loop, Stop, Timing, Wait, heat_of
 from rooflint.flow.interpreter import Interpreter
 from rooflint.flow.program import Program
 from rooflint.flow.torch_calls import BREAKS_GRAPH
-from rooflint.flow.values import Site
+from rooflint.flow.values import Place, Site
 from rooflint.model import Heat
 from rooflint.source import Block, SourceFile
 
@@ -36,6 +36,17 @@ class DeviceFlow:
     def of_kind(self, *operations: str) -> Iterator[Stop]:
         """The waits of these kinds."""
         return (s for s in self.stops if s.wait.operation in operations)
+
+    def assuming(self, device: Place) -> DeviceFlow:
+        """The same if all whose place nobody can tell is on one device."""
+        if device == "unknown":
+            return self
+        stops = [
+            replace(s, wait=replace(s.wait, sure=s.wait.sure_on_gpu)) if s.wait.undecided else s
+            for s in self.stops
+            if device == "gpu" or not s.wait.undecided
+        ]
+        return replace(self, stops=tuple(stops))
 
 
 @dataclass(slots=True)

@@ -277,20 +277,21 @@ class Machine:
             return False
         first = candidates[0]
         on_gpu = [a for a in candidates if isinstance(a, Opaque) or a.place == "gpu"]
-        certain = sure and bool(on_gpu) and all(a.sure for a in on_gpu)
+        decided = len(on_gpu) == len(candidates) and all(a.sure for a in on_gpu)
         if operation not in _ONLY_OF_TENSORS:
-            certain = certain and not any(isinstance(a, Opaque) and a.vague for a in on_gpu)
-        certain = certain and len(on_gpu) == len(candidates)
+            sure = sure and not any(isinstance(a, Opaque) and a.vague for a in on_gpu)
         self.record(
             Wait(
                 operation,
                 Site(frame.block, node),
                 Site(frame.block, subject) if subject is not None else None,
-                certain,
+                sure and decided,
                 first.since,
                 reason,
                 self.path,
                 detail,
+                not decided,
+                sure,
             )
         )
         self.waited()

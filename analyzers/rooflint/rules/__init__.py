@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from rooflint.config import Config, closest, suppressed_rules
+from rooflint.config import Config, closest
 from rooflint.flow import DeviceFlow, Project
+from rooflint.ignore import ignores_in
 from rooflint.model import Finding, Fix, RooflintError
 from rooflint.rule import Rule
 from rooflint.rules import (
@@ -25,6 +27,7 @@ from rooflint.rules import (
     tensor_to_number,
     unfinished_copy,
     unknown_rule,
+    unused_ignore,
 )
 from rooflint.source import SourceFile
 
@@ -45,6 +48,7 @@ RULES: tuple[Rule, ...] = (
     tensor_to_number.RULE,
     unfinished_copy.RULE,
     unknown_rule.RULE,
+    unused_ignore.RULE,
 )
 
 NAMES = frozenset(rule.name for rule in RULES)
@@ -61,18 +65,22 @@ def check_file(
         flow = DeviceFlow.of(file)
     else:
         return ()
-    suppressed = suppressed_rules(file.lines)
+    flow = flow.assuming(config.assume_device)
+    ignores = ignores_in(file)
     mended = file.mended_lines()
     findings: list[Finding] = []
     for rule in RULES:
         if config.wants(rule.name):
             findings += _run(rule, file, flow, config)
-    kept = [
-        f
-        for f in findings
-        if f.rule not in suppressed.get(f.span.line, ()) and f.span.line not in mended
-    ]
-    return tuple(sorted(kept, key=lambda f: (f.span, f.rule)))
+    # Each comment is asked, so that each that is right is known to be.
+    kept = [f for f in findings if not [i for i in ignores if i.silences(f)]]
+    if ignores and config.wants(unused_ignore.NAME):
+        kept += _with_severity(
+            unused_ignore.judge(file, ignores, lambda name: name in NAMES and config.wants(name)),
+            config,
+        )
+    shown = (f for f in kept if f.span.line not in mended)
+    return tuple(sorted(shown, key=lambda f: (f.span, f.rule)))
 
 
 def with_known_rules(config: Config) -> Config:
@@ -101,18 +109,22 @@ def with_known_rules(config: Config) -> Config:
 
 
 def _run(rule: Rule, file: SourceFile, flow: DeviceFlow, config: Config) -> list[Finding]:
-    from dataclasses import replace
-
     try:
-        found = list(rule.check(file, flow))
+        found = list(rule.check(file, flow)) if rule.check else []
     except Exception:
         # A fault of ours costs this rule on this file, and is told to whoever listens.
         import logging
 
         logging.getLogger("rooflint").exception("%s failed on %s", rule.name, file.path)
         return []
-    severity = config.severity.get(rule.name)
-    return [replace(f, severity=severity or f.severity, fixes=_within(file, f)) for f in found]
+    return [replace(f, fixes=_within(file, f)) for f in _with_severity(found, config)]
+
+
+def _with_severity(findings: Iterable[Finding], config: Config) -> Iterator[Finding]:
+    """Each as severe as the settings say, or else as its evidence does."""
+    for finding in findings:
+        severity = config.severity.get(finding.rule)
+        yield replace(finding, severity=severity) if severity else finding
 
 
 def _within(file: SourceFile, finding: Finding) -> tuple[Fix, ...]:

@@ -1,28 +1,35 @@
-"""A comment that silences a rule which does not exist.
+"""A comment that silences no rule, or one which does not exist.
 
-`# rooflint: ignore[name]` silences the rule of that name on its line. A name that no rule has
-silences nothing: it is misspelt, or left over.
+`# rooflint: ignore[name]` silences the rule of that name in its statement. A name that no rule
+has silences nothing: it is misspelt, or left over. Nor does a comment without a name: say which
+rule is meant, so that others are still heard.
 
 Bad:
 
     import torch
-    losses = []  # rooflint: ignore[item-in-lop]
+
+    total = torch.zeros((), device="cuda")
+    for step in range(100):
+        total += torch.rand((), device="cuda")
+        print(total)  # rooflint: ignore[tensor-as-txt, tensor-as-text]
 
 Good:
 
     import torch
-    losses = []  # rooflint: ignore[item-in-loop]
+
+    total = torch.zeros((), device="cuda")
+    for step in range(100):
+        total += torch.rand((), device="cuda")
+        print(total)  # rooflint: ignore[tensor-as-text] it is a demonstration
 """
 
 from __future__ import annotations
 
-import io
-import tokenize
 from collections.abc import Iterator
-from difflib import get_close_matches
 
-from rooflint.config import suppressed_rules
+from rooflint.config import closest
 from rooflint.flow import DeviceFlow
+from rooflint.ignore import ignores_in, span_of_comment, span_of_name
 from rooflint.model import Finding, SourceSpan
 from rooflint.rule import Rule
 from rooflint.source import SourceFile
@@ -33,49 +40,27 @@ NAME = "unknown-rule"
 def check(file: SourceFile, flow: DeviceFlow) -> Iterator[Finding]:
     from rooflint.rules import NAMES
 
-    unknown = {
-        line: wrong
-        for line, names in suppressed_rules(file.lines).items()
-        if (wrong := sorted(names - NAMES))
-    }
-    if not unknown:
-        return
-    comments = _comments(file)
-    for line, names in unknown.items():
-        if line not in comments:
-            continue
-        for name in names:
-            start = file.lines[line - 1].index(name, comments[line])
-            start += file.has_byte_order_mark and line == 1
-            yield Finding(
-                span=SourceSpan(file.path, line, start, line, start + len(name)),
-                message=f"there is no rule `{name}`, so nothing is ignored; {instead_of(name)}",
-                rule=NAME,
-                kind="advice",
-                severity="information",
-                certainty="certain",
-                heat="once",
-            )
+    for ignore in ignores_in(file):
+        if not ignore.names:
+            wrong = "the comment names no rule, so nothing is ignored; write `ignore[name]`"
+            yield _finding(span_of_comment(file, ignore), wrong)
+        for place, (name, _) in enumerate(ignore.names):
+            if name not in NAMES:
+                instead = closest(name, sorted(NAMES))
+                wrong = f"there is no rule `{name}`, so nothing is ignored; {instead}"
+                yield _finding(span_of_name(file, ignore, place), wrong)
 
 
-def instead_of(name: str) -> str:
-    """What to write in place of the name of a rule that does not exist."""
-    from rooflint.rules import NAMES
-
-    close = get_close_matches(name, sorted(NAMES), 1)
-    return f"did you mean {close[0]}?" if close else f"use one of {', '.join(sorted(NAMES))}"
-
-
-def _comments(file: SourceFile) -> dict[int, int]:
-    """Where the comment of a line starts, by line: a string may show one, too."""
-    found: dict[int, int] = {}
-    try:
-        for token in tokenize.generate_tokens(io.StringIO("\n".join(file.lines)).readline):
-            if token.type == tokenize.COMMENT:
-                found[token.start[0]] = token.start[1]
-    except (tokenize.TokenError, SyntaxError):
-        pass
-    return found
+def _finding(span: SourceSpan, message: str) -> Finding:
+    return Finding(
+        span=span,
+        message=message,
+        rule=NAME,
+        kind="advice",
+        severity="information",
+        certainty="certain",
+        heat="once",
+    )
 
 
 RULE = Rule(NAME, check, docs=__doc__ or "")
