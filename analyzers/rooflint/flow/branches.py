@@ -89,9 +89,13 @@ def _is_seldom(it: Interpreter, test: ast.expr, frame: Frame) -> bool:
         if isinstance(op, ast.Eq):
             if _is_modulo(it, left, frame) or _is_modulo(it, right, frame):
                 return True
-            return _is_loop_name(it, left) or _is_loop_name(it, right)
+            held = (*it.quietly(left, frame), *it.quietly(right, frame))
+            on_host = not any(isinstance(a, (Tensor, Opaque)) for a in held)
+            return on_host and (_is_loop_name(it, left) or _is_loop_name(it, right))
     if isinstance(test, (ast.Name, ast.Attribute)):
         name = test.id if isinstance(test, ast.Name) else test.attr
+        if name in ("verbose", "debug"):
+            return True
         return name.startswith(("should_log", "do_log", "log_now", "is_last", "last_batch"))
     return False
 

@@ -211,7 +211,7 @@ def _instantiate(it: Interpreter, cls: Class, call: Call) -> Value:
 def _fill_record(it: Interpreter, one: Instance, cls: Class, call: Call) -> None:
     fields = [f for c in reversed(cls.lineage()) for f in c.fields]
     for i, name in enumerate(dict.fromkeys(fields)):
-        value = call.argument(i, name)
+        value = call.argument(i, name) or call.keywords.get("**")
         if value is None:
             default = cls.find(name)
             value = python_calls.field_default(it, default, call) if default else UNKNOWN

@@ -254,6 +254,10 @@ def _attribute_of_instance(
         inherited = one.cls.find(name)
         if inherited is not None:
             return bound(it, inherited, one, node, frame)
+        fallback = one.cls.find("__getattr__")
+        if fallback is not None and not name.startswith("__"):
+            method = bound(it, fallback, one, node, frame)
+            return calls.call_value(it, method, Call(node, frame, [constant(name)], {}))
         if name == "__class__":
             return (one.cls,)
         if name == "__dict__":

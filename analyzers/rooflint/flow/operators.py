@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rooflint.flow import arrivals, branches, indexing, places, text, timing
+from rooflint.flow import arrivals, branches, indexing, places, special, text, timing
 from rooflint.flow.facts import TENSOR_WORK
 from rooflint.flow.values import (
     NUMBER,
@@ -18,6 +18,7 @@ from rooflint.flow.values import (
     DeviceIs,
     DictOf,
     Frame,
+    Instance,
     Items,
     ListOf,
     Num,
@@ -67,6 +68,8 @@ def binary(
     for a in left:
         for b in right:
             one = _combine(a, b, op)
+            if isinstance(a, Instance) or isinstance(b, Instance):
+                one = special.binary(it, op, a, b, node, frame) or one
             if one is None:
                 made = it.machine.list_at(node, "sum")
                 it.machine.append(made, it.elements((a, b), left_node, frame))
@@ -154,7 +157,10 @@ def _comparison(
             if is_none(a) or is_none(b):
                 continue
             on_gpu = on_gpu or bool(gpu_atoms((a, b)))
-            results.append(_compared(a, b))
+            said = None
+            if isinstance(a, Instance) or isinstance(b, Instance):
+                said = special.comparison(it, op, a, b, node, frame)
+            results.append(said or _compared(a, b))
     if on_gpu:
         it.machine.work(TENSOR_WORK)
     return join_all(results) or NUMBER

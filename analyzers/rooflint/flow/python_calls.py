@@ -37,9 +37,11 @@ from rooflint.flow.values import (
     NUMBER,
     TEXT,
     UNKNOWN,
+    Atom,
     Const,
     DeviceIs,
     DictOf,
+    Generator,
     Instance,
     ListOf,
     Num,
@@ -309,17 +311,36 @@ def _setattr(it: Interpreter, call: Call) -> Value:
 
 
 def _iter(it: Interpreter, call: Call) -> Value:
-    value = call.argument(0) or UNKNOWN
-    return through(it.elements(value, call.node, call.frame), value)
+    results: list[Value] = []
+    for atom in call.argument(0) or UNKNOWN:
+        # What has code of its own runs when its next element is asked for.
+        method = atom.cls.find("__iter__") if isinstance(atom, Instance) and atom.cls else None
+        if isinstance(atom, Generator):
+            results.append((atom,))
+        elif method is not None and isinstance(call.node, ast.expr):
+            bound = it.bound(method, atom, call.node, call.frame)
+            results.append(it.call(bound, without_arguments(call)))
+        else:
+            one: Value = (atom,)
+            results.append(through(it.elements(one, call.node, call.frame), one))
+    return join_all(results) or UNKNOWN
 
 
 def _next(it: Interpreter, call: Call) -> Value:
     value = call.argument(0) or UNKNOWN
-    element = it.elements(value, call.node, call.frame)
+    element = join_all([_next_of(it, atom, call) for atom in value])
     if yields_prepared(value):
         batch: Value = (Tensor("cpu"),)
         copy_to_gpu(it, call.node, call.frame, batch, True, None, "prepared")
     return join(element, call.argument(1) or ())
+
+
+def _next_of(it: Interpreter, atom: Atom, call: Call) -> Value:
+    method = atom.cls.find("__next__") if isinstance(atom, Instance) and atom.cls else None
+    if method is not None and isinstance(call.node, ast.expr):
+        bound = it.bound(method, atom, call.node, call.frame)
+        return it.call(bound, without_arguments(call))
+    return it.elements((atom,), call.node, call.frame)
 
 
 def _reversed(it: Interpreter, call: Call) -> Value:
@@ -356,6 +377,36 @@ def _wraps(it: Interpreter, call: Call) -> Value:
 
 def _identity(it: Interpreter, call: Call) -> Value:
     return call.arguments[0] if call.arguments else UNKNOWN
+
+
+def _deepcopy(it: Interpreter, call: Call) -> Value:
+    """A model's copy is moved on its own."""
+    made: dict[int, Instance] = {}
+    return tuple(_copied(it, atom, call, made) for atom in call.argument(0, "x") or UNKNOWN)
+
+
+def _copied(it: Interpreter, atom: Atom, call: Call, made: dict[int, Instance]) -> Atom:
+    if not isinstance(atom, Instance) or not atom.is_module or len(made) > 100:
+        return atom
+    if id(atom) in made:
+        return made[id(atom)]
+    machine = it.machine
+    twin = machine.make(
+        call.node, f"copy {id(atom)}", lambda: Instance(atom.cls, atom.path, atom.is_module)
+    )
+    made[id(atom)] = twin
+    if twin.place != atom.place:
+        machine.writes.append(twin.born)
+    twin.place, twin.sure, twin.since = atom.place, atom.sure, atom.since
+    twin.facts.update(atom.facts)
+    children: list[Value] | None = atom.facts.get("children")
+    if children is not None:
+        twin.facts["children"] = [
+            tuple(_copied(it, a, call, made) for a in child) for child in children
+        ]
+    for name, value in atom.attributes.items():
+        machine.write_attribute(twin, name, tuple(_copied(it, a, call, made) for a in value))
+    return twin
 
 
 def _decorator(it: Interpreter, call: Call) -> Value:
@@ -628,7 +679,7 @@ HANDLERS: dict[str, _Handler] = {
     "functools.lru_cache": _decorator,
     "functools.cache": _identity,
     "rooflint.identity": _identity,
-    "copy.deepcopy": _identity,
+    "copy.deepcopy": _deepcopy,
     "copy.copy": _identity,
     "collections.deque": _deque,
     **dict.fromkeys(_QUEUES, _queue),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from rooflint.flow import branches, calls, library, names, operators, places
+from rooflint.flow import branches, calls, library, matching, names, operators, places
 from rooflint.flow.facts import Guard
 from rooflint.flow.machine import Call
 from rooflint.flow.values import (
@@ -185,11 +185,8 @@ def on_match(it: Interpreter, node: ast.Match, frame: Frame) -> bool:
     machine.branches += 1
     for case in node.cases:
         frame.vars = dict(before)
-        for inner in ast.walk(case.pattern):
-            name = getattr(inner, "name", None) or getattr(inner, "rest", None)
-            if isinstance(name, str):
-                whole = isinstance(inner, ast.MatchAs) and inner.pattern is None
-                frame.vars[name] = subject if whole and inner is case.pattern else UNKNOWN
+        if not matching.bind(it, case.pattern, subject, frame):
+            continue
         if case.guard is not None:
             branches.condition(it, case.guard, frame)
         if it.statements(case.body, frame):
