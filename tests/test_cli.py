@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -47,7 +48,12 @@ def test_check_exits_with_1_at_a_warning_and_names_it_in_json(tmp_path: Path, ca
     assert finding["kind"] == "sync" and finding["severity"] == "warning" and finding["hot"] is True
     text = WAITS.splitlines()[finding["line"] - 1]
     assert text[finding["column"] - 1 : finding["end_column"] - 1] == "model(batch).sum().item()"
-    assert set(finding) >= {"end_line", "rule", "message"}
+    assert finding["certainty"] == "certain" and finding["heat"] == "every step"
+    assert finding["end_line"] == 6 and finding["rule"] == "item-in-loop" and finding["message"]
+    assert [place["line"] for place in finding["because"]] == [5, 5]
+    page = (Path(__file__).parent.parent / "docs/json.md").read_text("utf-8")
+    rows = re.findall(r"^\| (`.*?) \|", page.partition("## `rooflint report")[0], re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", " ".join(rows))) == set(finding)
 
 
 def test_a_finding_that_is_only_information_does_not_fail(tmp_path: Path, capsys: Any) -> None:

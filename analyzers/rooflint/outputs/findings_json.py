@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from rooflint.model import Finding
+from rooflint.model import Finding, SourceSpan
 
 
 def render(findings: Iterable[Finding]) -> str:
@@ -15,16 +15,33 @@ def render(findings: Iterable[Finding]) -> str:
 
 def to_object(finding: Finding) -> dict[str, object]:
     """One finding, as `check` and `report` write it."""
-    span = finding.span
+    return {
+        **_place(finding.span),
+        "rule": finding.rule,
+        "kind": finding.kind,
+        "severity": finding.severity,
+        "hot": finding.hot,
+        "message": finding.message,
+        "certainty": finding.certainty,
+        "heat": finding.heat,
+        "fixes": [
+            {
+                "title": fix.title,
+                "edits": [{**_place(edit.span), "text": edit.text} for edit in fix.edits],
+            }
+            for fix in finding.fixes
+        ],
+        "because": [
+            {**_place(because.span), "message": because.message} for because in finding.because
+        ],
+    }
+
+
+def _place(span: SourceSpan) -> dict[str, object]:
     return {
         "path": span.path,
         "line": span.line,
         "column": span.column + 1,
         "end_line": span.end_line,
         "end_column": span.end_column + 1,
-        "rule": finding.rule,
-        "kind": finding.kind,
-        "severity": finding.severity,
-        "hot": finding.hot,
-        "message": finding.message,
     }
