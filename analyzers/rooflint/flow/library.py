@@ -28,7 +28,6 @@ from rooflint.flow.places import (
     is_non_blocking,
     names_dtype,
     site_of,
-    tensors_in,
 )
 from rooflint.flow.python_calls import HANDLERS, WRAPPERS, convert_to_number
 from rooflint.flow.tensors import call_unknown, tensor_operation
@@ -197,7 +196,9 @@ def unknown_method(
     if atom.is_item and name in ("items", "values"):
         held: Value = (atom,)
         return items_of(tuple_of([TEXT, held]) if name == "items" else held)
-    if atom.is_item and (name in known.TENSOR_METHODS or name in known.VIEWS or name == "get"):
+    if atom.is_item and (
+        name in known.TENSOR_METHODS or known.is_view(f"torch.Tensor.{name}") or name == "get"
+    ):
         return (atom,)
     if name in ("cpu", "numpy", "item", "tolist"):
         return (Array(),) if name == "numpy" else NUMBER if name == "item" else UNKNOWN
@@ -235,7 +236,7 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
     if root == "torch" and name.startswith("is_") and name != "is_nonzero":
         return NUMBER
     if path == "torch.nn.functional.one_hot":
-        return tensor_operation(it, name, call.arguments, call, None, is_method=False)
+        return tensor_operation(it, path, call.arguments, call, None)
     if path in WRAPPERS:
         return call.arguments[0] if call.arguments else UNKNOWN
     if name == "pack_padded_sequence" and is_false(call.argument(3, "enforce_sorted")):
@@ -250,22 +251,6 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
         machine.wait("read", call.node, call.frame, tuple(held), reason=why)
     if root.startswith("torch.cuda") or path == "torch.accelerator.synchronize":
         return _cuda(it, name, path, call)
-    if root == "torch.linalg":
-        if name in known.LINALG_WAITS or _asks_for_singular_values(name, call):
-            value = tuple(t for v in call.arguments for t in tensors_in(v))
-            on_gpu = tuple(t for t in value if isinstance(t, Tensor) and t.place != "cpu")
-            if on_gpu:
-                subject = call.nodes[0] if call.nodes else None
-                machine.wait(
-                    "linalg",
-                    call.node,
-                    call.frame,
-                    on_gpu,
-                    subject=subject,
-                    reason=known.LINALG_REASON,
-                    detail=name,
-                )
-        return tensor_operation(it, name, call.arguments, call, None, is_method=False, is_told=True)
     if root.startswith("torch.optim.lr_scheduler"):
         one = instance_at(path, it, call)
         return (one,)
@@ -285,7 +270,7 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
     if path == "torch.nn.parameter.Parameter":
         return make_parameter(it, call)
     if root in ("torch.nn.utils", "torch.nn.utils.clip_grad"):
-        return _nn_utils(it, name, call)
+        return _nn_utils(it, path, name, call)
     if name[:1].isupper() and root.startswith("torch.utils"):
         one = instance_at(path, it, call)
         one.since = site_of(call)
@@ -299,19 +284,7 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
         one = instance_at(path, it, call)
         one.facts["arguments"] = list(call.arguments)
         return (one,)
-    return tensor_operation(it, name, call.arguments, call, None, is_method=False)
-
-
-def _asks_for_singular_values(name: str, call: Call) -> bool:
-    """`matrix_norm(x, 2)` and its like factorize the matrix."""
-    orders = call.argument(1, "ord") or ()
-    if any(a == Const("nuc", "str") for a in orders):
-        return name in ("norm", "matrix_norm")
-    if not any(isinstance(a, Const) and a.value in (2, -2) for a in orders):
-        return False
-    plain = name == "norm" and call.argument(2, "dim") is None
-    matrix = any(isinstance(a, Tensor) and a.ndim == 2 for a in call.argument(0, "A") or ())
-    return name == "matrix_norm" or (plain and matrix)
+    return tensor_operation(it, path, call.arguments, call, None)
 
 
 def _cuda(it: Interpreter, name: str, path: str, call: Call) -> Value:
@@ -338,7 +311,7 @@ def _cuda(it: Interpreter, name: str, path: str, call: Call) -> Value:
     return NUMBER
 
 
-def _nn_utils(it: Interpreter, name: str, call: Call) -> Value:
+def _nn_utils(it: Interpreter, path: str, name: str, call: Call) -> Value:
     if name in ("clip_grad_norm_", "clip_grad_norm", "get_total_norm"):
         gpu: Value = tuple(gpu_tensors_in(call.argument(0, "parameters", "tensors"))) or ()
         checked = call.argument(3, "error_if_nonfinite")
@@ -357,7 +330,7 @@ def _nn_utils(it: Interpreter, name: str, call: Call) -> Value:
         return (Tensor("gpu", first.sure, kind="float", ndim=0, since=first.since),)
     if name in ("spectral_norm", "weight_norm"):
         return call.arguments[0] if call.arguments else UNKNOWN
-    return tensor_operation(it, name, call.arguments, call, None, is_method=False)
+    return tensor_operation(it, path, call.arguments, call, None)
 
 
 def method(it: Interpreter, member: Method, call: Call, node: ast.expr | ast.stmt) -> Value:

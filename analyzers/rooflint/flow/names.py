@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rooflint.flow import autograd, calls, containers, indexing, library, objects, places
 from rooflint.flow.machine import Call
-from rooflint.flow.torch_calls import HOST_ATTRIBUTES, TENSOR_ATTRIBUTES
+from rooflint.flow.torch_returns import HOST_VALUES, TENSOR_VALUES
 from rooflint.flow.values import (
     NUMBER,
     TEXT,
@@ -185,13 +185,13 @@ def attribute_of(it: Interpreter, atom: Atom, name: str, node: ast.expr, frame: 
     if isinstance(atom, Tensor):
         if name == "device":
             return (DeviceIs(atom.place),)
-        if name in TENSOR_ATTRIBUTES:
+        if name in TENSOR_VALUES:
             return (replace(atom, grad=False) if name in ("data", "grad") else atom,)
         if name == "shape":
             return items_of(NUMBER)
         if name == "dtype":
             return (Ref("torch.dtype"),)
-        return NUMBER if name in HOST_ATTRIBUTES else (Method(atom, name),)
+        return NUMBER if name in HOST_VALUES else (Method(atom, name),)
     if isinstance(atom, Opaque):
         if name == "device":
             return (DeviceIs("gpu"),)
@@ -199,7 +199,7 @@ def attribute_of(it: Interpreter, atom: Atom, name: str, node: ast.expr, frame: 
             return items_of(NUMBER)
         if name == "dtype":
             return (Ref("torch.dtype"),)
-        if name in HOST_ATTRIBUTES or name in ("config", "training"):
+        if name in HOST_VALUES or name in ("config", "training"):
             return UNKNOWN
         return (replace(atom, vague=True),)
     if isinstance(atom, TupleOf):

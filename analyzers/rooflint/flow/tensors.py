@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rooflint.flow import arrivals
 from rooflint.flow import torch_calls as known
@@ -24,6 +24,14 @@ from rooflint.flow.places import (
     site_of,
     tensors_in,
 )
+from rooflint.flow.torch_returns import (
+    FIELDS,
+    FIELDS_ALONG_DIM,
+    HOST,
+    LISTS,
+    TENSOR_METHODS,
+    TO_0_DIMENSIONS,
+)
 from rooflint.flow.values import (
     NONE,
     NUMBER,
@@ -34,6 +42,7 @@ from rooflint.flow.values import (
     Const,
     Function,
     Items,
+    Kind,
     ListOf,
     Num,
     Opaque,
@@ -47,6 +56,7 @@ from rooflint.flow.values import (
     string_of,
     tuple_of,
 )
+from rooflint.flow.waiting import wait_of
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
@@ -74,7 +84,8 @@ def tensor_method(
         return UNKNOWN
     if name == "pin_memory":
         return (replace(atom, pinned=True),)
-    if name in known.HOST_METHODS or (name.startswith("is_") and name != "is_nonzero"):
+    path = f"torch.Tensor.{name}"
+    if known.is_on_host(path):
         if name in ("size", "stride") and not call.arguments:
             return items_of(NUMBER)
         return NUMBER
@@ -87,7 +98,7 @@ def tensor_method(
     if name in ("get", "pop", "setdefault"):
         # What is asked for by name may be a flag as well as a tensor.
         return (replace(atom, sure=False), *NONE)
-    if name.startswith("get_"):
+    if name not in TENSOR_METHODS and not name.startswith("_"):
         # No tensor answers to it: what was taken for one is something else.
         return UNKNOWN
     if name in ("new_tensor",):
@@ -117,7 +128,7 @@ def tensor_method(
                     machine.wait("cpu", at, frame, (other,), subject=None)
         machine.work(TENSOR_WORK)
         return (atom,)
-    return tensor_operation(it, name, [whole, *call.arguments], call, subject, is_method=True)
+    return tensor_operation(it, path, [whole, *call.arguments], call, subject)
 
 
 def _transfer(
@@ -219,7 +230,7 @@ def _made_inline(subject: ast.expr | None) -> str:
 
 def _opaque_method(it: Interpreter, atom: Opaque, name: str, call: Call) -> Value:
     machine = it.machine
-    if name in known.HOST_METHODS or name in ("keys", "get_lr", "state_dict_keys"):
+    if known.is_on_host(f"torch.Tensor.{name}") or name in ("keys", "get_lr", "state_dict_keys"):
         return UNKNOWN
     if name in ("backward", "step"):
         machine.work(TRAINING_WORK)
@@ -234,7 +245,7 @@ def _opaque_method(it: Interpreter, atom: Opaque, name: str, call: Call) -> Valu
         return (atom,)
     if name in known.TENSOR_METHODS or (name in known.ARRAY_METHODS and not atom.vague):
         tensor: Value = (Tensor("gpu", atom.sure, grad=True, since=atom.since),)
-        return tensor_operation(it, name, [tensor, *call.arguments], call, None, is_method=True)
+        return tensor_operation(it, f"torch.Tensor.{name}", [tensor, *call.arguments], call, None)
     for value in (*call.arguments, *call.keywords.values()):
         _call_back(it, value, call)
     machine.work(TENSOR_WORK)
@@ -269,25 +280,19 @@ def run_backward(it: Interpreter, atom: Tensor, call: Call) -> Value:
 
 
 def tensor_operation(
-    it: Interpreter,
-    name: str,
-    operands: list[Value],
-    call: Call,
-    subject: ast.expr | None,
-    *,
-    is_method: bool,
-    is_told: bool = False,
+    it: Interpreter, path: str, operands: list[Value], call: Call, subject: ast.expr | None
 ) -> Value:
     """A function or method of torch on tensors: what it waits for, and what it makes.
 
-    `is_told`: that it waits has been told already.
+    A method's path starts with `torch.Tensor.`, and its first operand is the tensor itself.
     """
     machine, frame, at = it.machine, call.frame, call.node
     extra = list(call.keywords.values())
     tensors = [t for v in (*operands, *extra) for t in tensors_in(v)]
     if not tensors:
         return UNKNOWN
-    if name not in known.VIEWS:
+    is_view = known.is_view(path)
+    if not is_view:
         arrivals.read(it, tuple(tensors), at, frame, subject)
     on_gpu = [t for t in tensors if isinstance(t, Opaque) or t.place == "gpu"]
     gpu_value: Value = tuple(on_gpu) or tuple(
@@ -295,86 +300,36 @@ def tensor_operation(
     )
     first_node = subject or (call.nodes[0] if call.nodes else None)
     if gpu_value:
-        wait = None if is_told else _wait_of(name, operands, call, is_method)
+        wait = wait_of(path, operands, call)
         if wait is not None:
             operation, reason = wait
             plain = tuple(a for a in gpu_value if isinstance(a, Tensor)) or tuple(
                 replace(a, vague=False) for a in gpu_value if isinstance(a, Opaque)
             )
-            machine.wait(operation, at, frame, plain, subject=first_node, reason=reason)
-        if name not in known.VIEWS:
+            detail = path.removeprefix("torch.linalg.") if "linalg" in path else ""
+            machine.wait(
+                operation, at, frame, plain, subject=first_node, reason=reason, detail=detail
+            )
+        if not is_view:
             machine.work(TENSOR_WORK)
-    if name in ("equal", "allclose", "is_nonzero", "__bool__", "__float__", "__int__"):
+    if path in HOST:
         return NUMBER
     if any(isinstance(t, Opaque) for t in tensors) and not any(
         isinstance(t, Tensor) and t.place == "gpu" for t in tensors
     ):
         first = next(t for t in tensors if isinstance(t, Opaque))
-        return _shaped(
-            name, call, operands, Tensor("gpu", first.sure, since=first.since), is_method
-        )
-    return _shaped(
-        name, call, operands, _result(it, name, tensors, operands, call, is_method), is_method
-    )
-
-
-def _wait_of(
-    name: str, operands: list[Value], call: Call, is_method: bool
-) -> tuple[str, str] | None:
-    """Whether and why a function waits for its tensors."""
-    arguments = operands[1:] if is_method else operands
-    if name in known.WAITS:
-        return known.WAITS[name]
-    if name == "where" and len(arguments) + ("input" in call.keywords) == (0 if is_method else 1):
-        return "nonzero", "the number of hits decides the shape of the result"
-    if name == "where":
-        return None
-    if name in known.NEEDS_SIZES:
-        sizes = [*operands[1:], *call.keywords.values()]
-        held = [t for v in sizes for t in gpu_tensors_in(v) if isinstance(t, Tensor)]
-        return ("scalar", f"`{name}` needs its sizes on the host") if held else None
-    if name == "histc":
-        low, high = call.argument(2 - is_method, "min"), call.argument(3 - is_method, "max")
-        return None if low and high else ("check", "it looks for the range of the values")
-    if name == "one_hot":
-        known_count = call.argument(1, "num_classes")
-        if known_count is None or any(isinstance(a, Const) and a.value == -1 for a in known_count):
-            return "one-hot", "without num_classes the largest value decides the shape"
-        return None
-    if name == "repeat_interleave":
-        repeats = call.argument(1 - is_method, "repeats")
-        if repeats and gpu_tensors_in(repeats) and "output_size" not in call.keywords:
-            return "repeat", "without output_size the sum of the repeats decides the shape"
-        return None
-    if name == "embedding_bag":
-        offsets = call.argument(2, "offsets")
-        return ("check", "it reads the offsets on the host") if gpu_tensors_in(offsets) else None
-    if name == "normal" and not is_method:
-        deviation = call.argument(1, "std")
-        return (
-            ("check", "it checks that no deviation is negative")
-            if gpu_tensors_in(deviation)
-            else None
-        )
-    if name in ("add_", "add", "sub_", "sub") and gpu_tensors_in(call.argument(-1, "alpha")):
-        return "scalar", "alpha must be a number on the host"
-    if name in ("masked_fill",) and gpu_tensors_in(call.argument(2 - is_method, "value")):
-        return "scalar", "the fill value must be a number on the host"
-    if name == "index_fill_" and gpu_tensors_in(call.argument(3 - is_method, "value")):
-        return "scalar", "the fill value must be a number on the host"
-    if name in ("clip_grad_norm_",):
-        return None
-    return None
+        return _shaped(path, call, operands, Tensor("gpu", first.sure, since=first.since))
+    return _shaped(path, call, operands, _result(it, path, tensors, operands, call))
 
 
 def _result(
     it: Interpreter,
-    name: str,
+    path: str,
     tensors: list[Tensor | Opaque],
     operands: list[Value],
     call: Call,
-    is_method: bool,
 ) -> Tensor:
+    name = path.rpartition(".")[2]
     plain = [t for t in tensors if isinstance(t, Tensor)]
     on_gpu = [t for t in tensors if isinstance(t, Opaque) or t.place == "gpu"]
     place: Place = "cpu"
@@ -384,23 +339,7 @@ def _result(
     elif any(t.place == "unknown" for t in plain):
         place = "unknown"
     first = plain[0]
-    kind: Any = None
-    base = name.rstrip("_") if name not in ("add_",) else "add"
-    asked = kind_of_dtype(call.argument(-1, "dtype"))
-    if asked:
-        kind = asked
-    elif name in known.MAKES_BOOL:
-        kind = "bool"
-    elif name in known.MAKES_INT:
-        kind = "int"
-    elif name in known.MAKES_FLOAT:
-        kind = "float"
-    elif base in known.KEEPS_KIND or name in known.KEEPS_KIND:
-        kind = first.kind
-        if name in ("sum", "prod", "cumsum") and kind == "bool":
-            kind = "int"
-    elif first.kind == "float":
-        kind = "float"
+    kind = kind_of_dtype(call.argument(-1, "dtype")) or _kind_after(path, plain, operands)
     grad = any(t.grad for t in plain) and not it.machine.without_grad
     masked = any(t.masked for t in plain) and not it.machine.without_grad
     if kind in ("bool", "int") or name in ("detach", "detach_"):
@@ -408,88 +347,90 @@ def _result(
     if name == "requires_grad_" and not is_false(call.argument(0, "mode", "requires_grad")):
         grad = True
     since = next((t.since for t in on_gpu if t.since is not None), None)
-    arriving = first.arriving if name in known.VIEWS else 0
+    is_view = known.is_view(path)
+    arriving = first.arriving if is_view else 0
     since = first.since if arriving else since
-    ndim = _ndim_after(name, first, call, operands, is_method)
+    ndim = _ndim_after(path, first, call, operands)
     if (name in known.COUNTS_IN_BACKWARD and any(t.grad for t in plain)) and grad:
         masked = True
-    return Tensor(
-        place, sure, first.pinned and name in known.VIEWS, kind, ndim, grad, masked, since, arriving
-    )
+    return Tensor(place, sure, first.pinned and is_view, kind, ndim, grad, masked, since, arriving)
 
 
-def _ndim_after(
-    name: str, first: Tensor, call: Call, operands: list[Value], is_method: bool
-) -> int | None:
+def _kind_after(path: str, tensors: list[Tensor], operands: list[Value]) -> Kind | None:
+    if path == "torch.where" and len(operands) == 3:
+        tensors = [t for v in operands[1:] for t in tensors_in(v) if isinstance(t, Tensor)]
+        if not tensors:
+            return None
+    first = tensors[0].kind
+    if first == "int" and any(
+        isinstance(a, Const) and a.type == "float" for v in operands for a in v
+    ):
+        # An operator of numbers of both kinds.
+        return "float" if known.kind_after(path, "int") == "int" else known.kind_after(path, "int")
+    if known.promotes(path) and any(t.kind != first for t in tensors):
+        kinds = {t.kind for t in tensors}
+        return "float" if "float" in kinds else None if None in kinds else "int"
+    return known.kind_after(path, first)
+
+
+def _ndim_after(path: str, first: Tensor, call: Call, operands: list[Value]) -> int | None:
+    name = path.rpartition(".")[2]
+    is_method = path.startswith("torch.Tensor.")
     arguments = operands[1:]
-    dims = call.argument(0 if is_method else 1, "dim", "axis")
-    keeps = call.argument(-1, "keepdim", "keepdims")
-    if name in known.REDUCES:
+    if path in TO_0_DIMENSIONS or name in ("quantile", "nanquantile"):
+        if path.startswith("torch.nn.functional."):
+            reduction = string_of(call.argument(-1, "reduction") or ())
+            return None if reduction == "none" else 0
+        dims = call.argument(known.position_of_dim(path), "dim", "axis")
+        keeps = call.argument(-1, "keepdim", "keepdims")
         numbers = [a for a in dims or () if isinstance(a, (Const, Num, TupleOf, ListOf))]
-        if not numbers:
-            return 0 if not arguments or name in ("quantile",) or not dims else None
+        if not numbers or numbers == list(NONE):
+            return 0 if not dims or dims == NONE else None
         if isinstance(numbers[0], TupleOf):
             return None
         if first.ndim is None or keeps:
             return first.ndim if keeps else None
         return max(first.ndim - 1, 0)
-    if name in known.LOSSES:
-        reduction = string_of(call.argument(-1, "reduction") or ())
-        return None if reduction == "none" else 0
     if name in ("nonzero", "argwhere"):
         return 2
     if name in ("flatten", "ravel") and not arguments:
         return 1
     if name in ("unsqueeze", "stack"):
         return first.ndim + 1 if first.ndim is not None else None
-    if name in ("sort", "topk", "cummax") or name.startswith(("clamp", "log", "softmax")):
-        return first.ndim
-    if name in ("item",):
-        return 0
-    if name in (
-        "detach", "clone", "float", "long", "half", "double", "int", "bool", "abs", "exp", "sqrt",
-        "contiguous", "to", "cumsum", "cumprod", "sigmoid", "tanh", "relu", "neg", "requires_grad_",
-        "add", "mul", "sub", "div", "add_", "mul_", "sub_", "div_", "lerp", "lerp_", "fill_",
-        "zero_", "eq", "ne", "lt", "gt", "le", "ge", "cumprod_", "pow", "square", "isnan",
-        "isfinite",
-        "zeros_like", "ones_like", "rand_like", "randn_like", "clone_", "masked_fill", "roll",
-        "log_softmax", "dropout", "argsort", "sign", "round", "floor", "ceil", "flip",
-        "repeat_interleave",
-    ):  # fmt: skip
-        return first.ndim
     if name in ("view", "reshape"):
-        sizes = call.arguments
+        sizes = call.arguments if is_method else call.arguments[1:]
         if len(sizes) == 1 and isinstance(sizes[0][0], TupleOf):
             return len(sizes[0][0].items)
-        return len(sizes) if not call.starred and sizes else None
-    if name == "squeeze" and first.ndim is not None and arguments:
-        return max(first.ndim - 1, 0)
-    if name in ("cat", "concat", "hstack"):
+        return len(sizes) if not call.starred and sizes and is_method else None
+    if name == "squeeze":
+        return max(first.ndim - 1, 0) if first.ndim is not None and arguments else None
+    if name == "repeat_interleave":
         return first.ndim
-    return None
+    return first.ndim if known.keeps_ndim(path) else None
 
 
-def _shaped(name: str, call: Call, operands: list[Value], result: Tensor, is_method: bool) -> Value:
+def _shaped(path: str, call: Call, operands: list[Value], result: Tensor) -> Value:
     """The result as the function returns it: one tensor, a named pair, a list."""
-    pair = known.PAIRS.get(name)
-    if pair is not None and name not in known.ALWAYS_PAIRS:
-        dims = call.argument(0 if is_method else 1, "dim", "axis")
+    name = path.rpartition(".")[2]
+    fields = tuple(FIELDS.get(path, "").split())
+    if fields and path in FIELDS_ALONG_DIM:
+        dims = call.argument(known.position_of_dim(path), "dim", "axis")
         if not any(isinstance(a, (Const, Num)) for a in dims or ()):
-            pair = None
-    if pair is not None:
+            fields = ()
+    if fields:
         index = replace(result, kind="int", grad=False, masked=False)
         items: list[Value] = [
-            (index if field == "indices" or field in ("info", "rank", "pivots") else result,)
-            for field in pair
+            (index if field in ("indices", "info", "rank", "pivots") else result,)
+            for field in fields
         ]
-        return tuple_of(items, pair)
-    if name in known.LISTS:
+        return tuple_of(items, fields)
+    if path in LISTS and not (name == "where" and len(operands) != 1):
         one = replace(result, ndim=(result.ndim or 1) - 1 if name == "unbind" else result.ndim)
+        if name == "where":
+            one = replace(result, kind="int", ndim=1)
         return items_of((one,))
     if name == "nonzero" and not _is_missing_or_false(call.argument(-1, "as_tuple")):
         return items_of((replace(result, ndim=1),))
-    if name == "where" and len(operands) == 1:
-        return items_of((replace(result, kind="int", ndim=1),))
     if name == "unique":
         extras = [k for k in ("return_inverse", "return_counts") if k in call.keywords]
         if extras:

@@ -1,65 +1,91 @@
-"""What is known of torch and its neighbours, as data keyed by name.
+"""What is known of torch and its neighbours.
 
-What waits was measured on an H200 with torch 2.11: a spinning kernel is queued, the call is
-made, and the host's clock tells whether it came back before the kernel was done. A name that
-stands nowhere here behaves like most of torch: it queues work and returns a tensor on the
-device of its arguments.
+What functions return comes from torch's schemas (`torch_returns`), what waits from measurements
+(`torch_waits`); here stand the questions asked of these, and by hand what neither can tell. A
+function that stands nowhere behaves like most of torch: it queues work and returns a tensor on
+the device of its arguments.
 """
 
 from __future__ import annotations
 
-HOST_METHODS = frozenset(
-    """size dim ndimension numel nelement element_size stride is_floating_point is_complex
-    is_contiguous is_pinned is_signed is_sparse get_device data_ptr storage untyped_storage
-    storage_offset retain_grad is_shared has_names is_same_size __len__ __hash__
-    record_stream is_inference nbytes sparse_dim dense_dim is_set_to""".split()
+from rooflint.flow.torch_returns import (
+    HOST,
+    KINDS,
+    NUMBERS,
+    PROMOTES,
+    SAME_DIMENSIONS,
+    VIEWS,
 )
-"""Tensor methods that answer from what the host knows."""
+from rooflint.flow.torch_waits import WAITS
+from rooflint.flow.values import Kind
 
-HOST_ATTRIBUTES = frozenset(
-    """shape dtype ndim requires_grad is_cuda is_cpu layout is_leaf grad_fn names itemsize nbytes
-    is_sparse is_quantized is_meta output_nr name _version""".split()
-)
+LINALG_REASON = "it checks on the host whether it succeeded"
 
-TENSOR_ATTRIBUTES = frozenset("data grad T mT H mH real imag values indices".split())
+_VIEWS_TOO = frozenset(
+    """requires_grad_ retain_grad atleast_1d atleast_2d atleast_3d broadcast_tensors alias view_as
+    reshape_as""".split()
+)
+"""Views that the schemas do not tell, because Python code makes them."""
 
-VIEWS = frozenset(
-    """view reshape permute transpose t squeeze unsqueeze expand expand_as detach detach_ flatten
-    unflatten chunk split tensor_split unbind narrow select movedim moveaxis swapaxes swapdims
-    view_as reshape_as requires_grad_ contiguous diagonal as_strided T alias ravel to_device
-    unfold squeeze_ unsqueeze_ broadcast_to vsplit hsplit dsplit atleast_1d atleast_2d
-    atleast_3d is_tensor numel""".split()
-)
-"""What launches no kernel."""
+_HOST_TOO = frozenset("__len__ __hash__ has_names is_tensor".split())
+"""Answers of the host that have no schema."""
 
-KEEPS_KIND = VIEWS | frozenset(
-    """clone roll flip cat stack concat hstack vstack gather index_select clamp clamp_ abs neg max
-    min amax amin cumsum sum prod masked_fill masked_fill_ repeat tile sort topk where
-    repeat_interleave relu relu_ add_ sub_ mul_ copy_ fill_ zero_ detach triu tril take
-    lerp pow square cummax cummin aminmax maximum minimum index_add index_add_ scatter
-    scatter_ scatter_add scatter_add_ index_copy index_copy_ index_put index_put_ pin_memory
-    masked_select add sub mul nan_to_num diff rot90 fliplr flipud""".split()
-)
+_SAME_DIMENSIONS_TOO = frozenset("dropout normalize repeat_interleave roll softmax".split())
+"""What keeps the number of dimensions and needs more arguments than were tried."""
 
-MAKES_BOOL = frozenset(
-    """eq ne lt le gt ge isnan isinf isfinite isin any all logical_and logical_or logical_not
-    logical_xor bool greater less greater_equal less_equal not_equal signbit isclose isposinf
-    isneginf""".split()
-)
-MAKES_INT = frozenset(
-    """argmax argmin argsort long int short byte count_nonzero nonzero argwhere bincount randint
-    randperm searchsorted bucketize multinomial unique_consecutive one_hot nonzero_static""".split()
-)
-MAKES_FLOAT = frozenset(
-    """float half double bfloat16 mean std var softmax log_softmax sigmoid tanh exp log norm rand
-    randn softplus gelu silu logsigmoid sqrt rsqrt cross_entropy mse_loss l1_loss nll_loss
-    smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits kl_div
-    cosine_similarity logsumexp erf sin cos quantile normalize layer_norm dropout linspace
-    rand_like randn_like dist cdist vector_norm matrix_norm nanmean log1p expm1 median_float
-    div true_divide ctc_loss triplet_margin_loss margin_ranking_loss poisson_nll_loss
-    gaussian_nll_loss cosine_embedding_loss multi_margin_loss soft_margin_loss normal
-    normal_ uniform_ exponential_ bernoulli std_mean var_mean""".split()
-)
+
+def is_view(path: str) -> bool:
+    """Whether a function launches no kernel."""
+    name = path.rpartition(".")[2]
+    return path in VIEWS or path.rstrip("_") in VIEWS or name in _VIEWS_TOO
+
+
+def is_on_host(path: str) -> bool:
+    """Whether the host knows the answer without a look at the values."""
+    if path in HOST:
+        return path not in WAITS and path.replace(".Tensor", "") not in WAITS
+    return path.rpartition(".")[2] in _HOST_TOO
+
+
+def kind_after(path: str, kind: Kind | None) -> Kind | None:
+    """The kind of number in the result, from that in the first argument."""
+    letters = _LETTERS.get(path)
+    if letters is None:
+        # In place, or unknown: floats mostly stay floats.
+        return kind if path.endswith("_") or kind == "float" else None
+    if kind is not None:
+        return _KIND_OF.get(letters["fib".index(kind[0])])
+    possible = set(letters) - {"-"}
+    return _KIND_OF[letters[0]] if len(possible) == 1 and letters[0] != "-" else None
+
+
+def promotes(path: str) -> bool:
+    """Whether floats among the arguments make the result one of floats."""
+    return path in PROMOTES or path.rstrip("_") in PROMOTES
+
+
+def keeps_ndim(path: str) -> bool:
+    """Whether the result has as many dimensions as the first argument."""
+    return (
+        path in SAME_DIMENSIONS
+        or path.endswith("_")
+        or path.rpartition(".")[2] in _SAME_DIMENSIONS_TOO
+    )
+
+
+def position_of_dim(path: str) -> int:
+    """Where a function's `dim` stands among its positional arguments."""
+    names = NUMBERS.get(path, "").replace("#*", "#").split()
+    if "#dim" in names:
+        return names.index("#dim")
+    return 0 if path.startswith("torch.Tensor.") else 1
+
+
+_KIND_OF: dict[str, Kind] = {"f": "float", "i": "int", "b": "bool"}
+_LETTERS = {path: letters for letters, paths in KINDS.items() for path in paths.split()}
+
+NEW_TENSORS = frozenset(path.rpartition(".")[2] for path in _LETTERS if not is_view(path))
+"""Names of functions and methods that give a tensor of its own."""
 
 TENSOR_METHODS = frozenset(
     """detach float long double softmax log_softmax sigmoid relu unsqueeze topk gather permute
@@ -74,43 +100,7 @@ ARRAY_METHODS = frozenset(
 )
 """Methods that arrays have too."""
 
-LOSSES = frozenset(n for n in MAKES_FLOAT if n.endswith(("_loss", "entropy", "_logits", "kl_div")))
-REDUCES = frozenset(
-    """sum mean max min amax amin prod any all argmax argmin norm std var median nansum nanmean
-    logsumexp count_nonzero mode quantile""".split()
-)
-"""To 0 dimensions, if no dimension is given."""
-
-PAIRS = {
-    "max": ("values", "indices"),
-    "min": ("values", "indices"),
-    "median": ("values", "indices"),
-    "mode": ("values", "indices"),
-    "kthvalue": ("values", "indices"),
-    "sort": ("values", "indices"),
-    "topk": ("values", "indices"),
-    "cummax": ("values", "indices"),
-    "cummin": ("values", "indices"),
-    "aminmax": ("min", "max"),
-    "std_mean": ("std", "mean"),
-    "var_mean": ("var", "mean"),
-    "slogdet": ("sign", "logabsdet"),
-    "qr": ("Q", "R"),
-    "svd": ("U", "S", "Vh"),
-    "eigh": ("eigenvalues", "eigenvectors"),
-    "eig": ("eigenvalues", "eigenvectors"),
-    "cholesky_ex": ("L", "info"),
-    "inv_ex": ("inverse", "info"),
-    "solve_ex": ("result", "info"),
-    "lstsq": ("solution", "residuals", "rank", "singular_values"),
-    "lu_factor": ("LU", "pivots"),
-    "histogram": ("hist", "bin_edges"),
-}
-"""Functions that return a named tuple (max and its like: only along a dimension)."""
-ALWAYS_PAIRS = frozenset(PAIRS) - {"max", "min", "median"}
-LISTS = frozenset("chunk split tensor_split unbind meshgrid vsplit hsplit dsplit".split())
-
-WAITS: dict[str, tuple[str, str]] = {
+WHY: dict[str, tuple[str, str]] = {
     "nonzero": ("nonzero", "the number of hits decides the shape of the result"),
     "argwhere": ("nonzero", "the number of hits decides the shape of the result"),
     "masked_select": ("mask", "the number of hits decides the shape of the result"),
@@ -120,49 +110,46 @@ WAITS: dict[str, tuple[str, str]] = {
     "combinations": ("unique", "it selects with a mask inside"),
     "cov": ("check", "it checks its weights on the host"),
     "corrcoef": ("check", "it checks its weights on the host"),
-    "equal": ("compare", "the answer is a Python bool"),
     "allclose": ("compare", "the answer is a Python bool"),
-    "is_nonzero": ("compare", "the answer is a Python bool"),
     "to_sparse": ("nonzero", "the number of non-zero elements decides the shape of the result"),
-    "to_sparse_csr": ("nonzero", "the number of non-zero elements decides the shape"),
-    "to_sparse_coo": ("nonzero", "the number of non-zero elements decides the shape"),
-    "coalesce": ("unique", "the number of distinct indices decides the shape of the result"),
     "gaussian_nll_loss": ("check", "it checks that no variance is negative"),
     "assert_close": ("compare", "the comparison ends in a Python bool"),
     "ctc_loss": ("check", "it reads the lengths on the host"),
+    "istft": ("check", "it checks on the host that the window overlaps itself everywhere"),
+    "unravel_index": ("check", "it checks on the host that no index is too large"),
+    "matrix_exp": ("linalg", "it looks at the norms on the host to choose how to compute"),
     "inverse": ("linalg", "it checks on the host whether the matrix could be inverted"),
-    "cholesky": ("linalg", "it checks on the host whether the factorization succeeded"),
-    "svd": ("linalg", "it checks on the host whether the factorization succeeded"),
-    "pca_lowrank": ("linalg", "it checks on the host whether the factorization succeeded"),
-    "svd_lowrank": ("linalg", "it checks on the host whether the factorization succeeded"),
-    "nuclear_norm": ("linalg", "it checks on the host whether the factorization succeeded"),
-    "pinverse": ("linalg", "it checks on the host whether the factorization succeeded"),
+    "cholesky": ("linalg", LINALG_REASON),
+    "lu": ("linalg", LINALG_REASON),
+    "svd": ("linalg", LINALG_REASON),
+    "pinverse": ("linalg", LINALG_REASON),
+}
+"""What a measured wait is called and why it is one, where torch's own tags do not say."""
+
+WHY_UNMEASURED: dict[str, tuple[str, str]] = {
+    "to_sparse_csr": ("nonzero", "the number of non-zero elements decides the shape"),
+    "to_sparse_coo": ("nonzero", "the number of non-zero elements decides the shape of the result"),
+    "coalesce": ("unique", "the number of distinct indices decides the shape of the result"),
+    "pca_lowrank": ("linalg", LINALG_REASON),
+    "nuclear_norm": ("linalg", LINALG_REASON),
+    "svd_lowrank": ("linalg", LINALG_REASON),
     "__float__": ("float", "the answer is a Python number"),
     "__int__": ("float", "the answer is a Python number"),
     "__index__": ("float", "the answer is a Python number"),
     "__bool__": ("float", "the answer is a Python bool"),
 }
-"""Functions and methods that wait whenever a tensor of theirs is on the GPU."""
+"""Waits that no measured call of the plain form shows: of sparse tensors, by Python's protocols."""
 
-NEEDS_SIZES = frozenset(
-    """view reshape expand repeat tile split split_with_sizes narrow roll chunk topk unfold pad
-    interpolate unflatten adaptive_avg_pool1d adaptive_avg_pool2d""".split()
-)
-"""Functions whose other arguments are sizes: numbers on the host."""
+SIZED = frozenset("pad interpolate adaptive_avg_pool1d adaptive_avg_pool2d unflatten".split())
+"""Functions whose other arguments are sizes, as no schema says."""
 
 COUNTS_IN_BACKWARD = frozenset("prod cumprod ctc_loss".split())
 """Functions whose gradient is computed with a count that is read on the host."""
 
-LINALG_WAITS = frozenset(
-    """inv solve lstsq svd svdvals eigh eigvalsh eig eigvals pinv matrix_exp cond tensorinv
-    tensorsolve cholesky lu_factor ldl_factor ldl_factor_ex matrix_rank""".split()
-)
-LINALG_REASON = "it checks on the host whether it succeeded"
-
 CREATES = frozenset(
     """zeros ones empty full rand randn randint arange linspace logspace eye randperm
     tril_indices triu_indices hann_window hamming_window blackman_window empty_strided range
-    complex""".split()
+    """.split()
 )
 CREATES_LIKE = frozenset(
     "zeros_like ones_like empty_like full_like rand_like randn_like randint_like".split()
@@ -196,7 +183,6 @@ BROADCASTS = frozenset(
 """Distributions of several parameters: a number among tensors is copied to the GPU."""
 _MAKES_ANOTHER = "the distribution that it is made of checks its own parameters on the host"
 _COPIES_NUMBER = "it copies a number of its own to the GPU"
-_FACTORIZES = "it checks on the host whether the factorization succeeded"
 MAKING_WAITS = {
     "OneHotCategorical": _MAKES_ANOTHER,
     "OneHotCategoricalStraightThrough": _MAKES_ANOTHER,
@@ -208,8 +194,8 @@ MAKING_WAITS = {
     "Chi2": _COPIES_NUMBER,
     "Binomial": _COPIES_NUMBER,
     "NegativeBinomial": _COPIES_NUMBER,
-    "MultivariateNormal": _FACTORIZES,
-    "LowRankMultivariateNormal": _FACTORIZES,
+    "MultivariateNormal": LINALG_REASON,
+    "LowRankMultivariateNormal": LINALG_REASON,
 }
 """Distributions that wait while they are made even without validation."""
 _CHECKS_SCALE = "torch.normal checks its deviation on the host"

@@ -7,21 +7,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from rooflint.flow import Site
-from rooflint.flow.torch_calls import (
-    KEEPS_KIND,
-    MAKES_BOOL,
-    MAKES_FLOAT,
-    MAKES_INT,
-    REDUCES,
-    VIEWS,
-)
+from rooflint.flow.torch_calls import NEW_TENSORS
 from rooflint.model import Edit, SourceSpan
 from rooflint.source import Block, SourceFile
 
 _OFTEN_MODULES = frozenset(("criterion", "loss_fn", "loss_func", "loss_function", "model", "net"))
-_MAKES_NEW = (
-    MAKES_BOOL | MAKES_FLOAT | MAKES_INT | REDUCES | KEEPS_KIND | {"tensor"}
-) - VIEWS | _OFTEN_MODULES
+_MAKES_NEW = NEW_TENSORS | {"tensor"} | _OFTEN_MODULES
 """Calls whose result is a tensor of its own."""
 
 # --- reading the tree -------------------------------------------------------------------
