@@ -101,6 +101,21 @@ def test_one_bad_path_does_not_keep_the_others_from_being_checked(
     assert code == 2 and len(json.loads(out)) == 1 and "missing.py does not exist" in err
 
 
+def test_settings_without_a_meaning_are_told_once(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.rooflint]\nspeed = 9\n")
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text(WAITS)
+    code, out, err = run(capsys, "check", str(tmp_path / "a.py"), str(tmp_path / "b.py"))
+    assert code == 2 and out == "" and err.count("\n") == 1 and "no setting 'speed'" in err
+
+
+def test_settings_that_cannot_be_read_are_told(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "pyproject.toml").write_bytes(b"[tool.rooflint]\n\xff")
+    (tmp_path / "waits.py").write_text(WAITS)
+    code, out, err = run(capsys, "check", str(tmp_path))
+    assert code == 1 and "item()" in out and "left aside" in err and err.count("\n") == 1
+
+
 def test_what_is_no_file_is_not_waited_for(tmp_path: Path, capsys: Any) -> None:
     os.mkfifo(tmp_path / "pipe.py")
     (tmp_path / "nowhere.py").symlink_to("missing")

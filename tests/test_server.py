@@ -194,6 +194,15 @@ async def test_settings_of_the_project_are_read_again_on_save(
     assert await published(client, uri, 1) == []
 
 
+async def test_nothing_is_said_of_a_file_that_the_settings_leave_out(
+    client: LanguageClient, tmp_path: Path
+):
+    (tmp_path / "pyproject.toml").write_text('[tool.rooflint]\nexclude = ["third_party/"]\n')
+    (tmp_path / "third_party").mkdir()
+    uri = open_text(client, tmp_path / "third_party/train.py", TRAIN)
+    assert await published(client, uri, 1) == []
+
+
 async def test_settings_that_make_no_sense_are_told_and_left_aside(
     client: LanguageClient, tmp_path: Path
 ):

@@ -91,13 +91,15 @@ def _check(options: argparse.Namespace) -> int:
             if not inside:
                 _say(f"there are no Python files in {path}")
         failed |= problem.told
+    settings = {folder: configs.at(folder) for folder in dict.fromkeys(p.parent for p in files)}
+    for note in dict.fromkeys(note for config in settings.values() for note in config.notes):
+        _say(note)
     folders = [str(path) for path in map(Path, options.paths) if path.is_dir()]
     project = rooflint.open_project(map(str, files), text_of, folders)
     for name in project.in_order():
         with _Told() as problem:
             file = project.file(name) or rooflint.open_source(name, read_text(Path(name)))
-            config = configs.at(Path(name).parent)
-            of_file = rooflint.check(file, config, project)
+            of_file = rooflint.check(file, settings[Path(name).parent], project)
             project.release(name)
             if of_file:
                 findings += of_file

@@ -82,7 +82,7 @@ def analyse(path: str, text: Sequence[str], basis: Basis, before: Analysis | Non
     else:
         previous = before.source if before else None
         source = rooflint.open_source(path, "".join(text), previous)
-        findings = rooflint.check(source, basis.config)
+        findings = () if basis.config.excludes(path) else rooflint.check(source, basis.config)
     measured = (
         rooflint.follow_edits(basis.report, {path: "".join(text)}).get(path, {})
         if basis.report

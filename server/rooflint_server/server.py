@@ -286,7 +286,7 @@ async def diagnostics_of(document: Document) -> list[lsp.Diagnostic]:
     with _fault_told("looking at a file"):
         lines = (analysis.reports or {}).values()
         basis = analysis.basis
-        settled = basis.config.severity
+        settled = basis.config.of_file(document.path).severity
         return to_lsp.to_diagnostics(document, lines, basis.report, settled, session.editor)
     return []
 
