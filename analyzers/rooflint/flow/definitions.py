@@ -80,6 +80,10 @@ def _decorated(
     return value
 
 
+def _is_setter(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(isinstance(d, ast.Attribute) and d.attr == "setter" for d in node.decorator_list)
+
+
 def on_define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
     bases = [a for b in node.bases for a in it.value(b, frame)]
     one = it.machine.make(node, "class", lambda: Class(node, frame.block, tuple(bases)))
@@ -99,7 +103,9 @@ def on_define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
             function = function_at(it, statement, inside, one)
             function.owner = one
             value = _decorated(it, function, statement, inside)
-            inside.vars[statement.name] = value
+            # A setter stands beside its property.
+            suffix = ".setter" if _is_setter(statement) else ""
+            inside.vars[statement.name + suffix] = value
             continue
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             name = statement.target.id

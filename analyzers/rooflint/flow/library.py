@@ -61,6 +61,7 @@ from rooflint.flow.values import (
     join_all,
     tuple_of,
 )
+from rooflint.flow.workers import EXECUTORS
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
@@ -117,6 +118,8 @@ def call_named(it: Interpreter, path: str, call: Call) -> Value:
         return TRUE
     if path in ("torch.accelerator.current_accelerator", "torch.accelerator.current_device_index"):
         return (DeviceIs("gpu"),)
+    if path in EXECUTORS:
+        return (instance_at(path, it, call),)
     if path.startswith("torch."):
         return _call_torch(it, path, root, name, call)
     if path.startswith(_READ_ON_HOST):

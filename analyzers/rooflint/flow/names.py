@@ -69,6 +69,11 @@ def assign(it: Interpreter, target: ast.expr, value: Value, frame: Frame) -> Non
     elif isinstance(target, ast.Attribute):
         for atom in it.value(target.value, frame):
             if isinstance(atom, Instance):
+                setter = atom.cls.find(target.attr + ".setter") if atom.cls is not None else None
+                if setter is not None:
+                    method = bound(it, setter, atom, target, frame)
+                    calls.call_value(it, method, Call(target, frame, [value], {}))
+                    continue
                 _note_parameter(it, atom, target.attr, value)
                 it.machine.write_attribute(atom, target.attr, value)
             elif isinstance(atom, Class):

@@ -59,6 +59,13 @@ from rooflint.flow.values import (
     string_of,
     tuple_of,
 )
+from rooflint.flow.workers import (
+    EXECUTORS,
+    FUTURE,
+    executor_method,
+    future_method,
+    thread_method,
+)
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
@@ -324,6 +331,12 @@ def object_method(
         result = _module_method(it, one, name, call, node)
         if result is not None:
             return result
+    if path in EXECUTORS:
+        return executor_method(it, name, call)
+    if path == FUTURE:
+        return future_method(one, name)
+    if one.cls is not None and "threading.Thread" in one.cls.library_bases():
+        return thread_method(it, one, name, call)
     if path == CONTEXT:
         return context_method(it, one, name, call)
     if path.startswith("torch.optim."):

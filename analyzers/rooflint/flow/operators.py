@@ -60,6 +60,11 @@ def binary(
     """The result of an operator, and what it makes the GPU or the host do."""
     if isinstance(op, ast.Sub):
         _difference(it, node, left, right, frame, left_node)
+    if isinstance(op, ast.Add):
+        starts = [a for a in left if isinstance(a, Clock) and a.is_taken_off]
+        stops = [a for a in right if isinstance(a, Clock)]
+        if starts and stops:
+            timing.judge_timing(it.machine, stops[0].site, stops, starts)
     if isinstance(op, ast.Mod) and any(_is_text(a) for a in left):
         text.formatted(it, right, right_node, node, frame)
         return text.filled_in(left)
@@ -92,7 +97,7 @@ def _difference(
     left_node: ast.expr,
 ) -> None:
     stops = [a for a in left if isinstance(a, Clock)]
-    starts = [a for a in right if isinstance(a, Clock)]
+    starts = [a for a in right if isinstance(a, Clock) and not a.is_taken_off]
     if stops and starts:
         at = Site(frame.block, node) if isinstance(left_node, ast.Call) else stops[0].site
         timing.judge_timing(it.machine, at, stops, starts)
@@ -189,6 +194,8 @@ def _combine(a: Atom, b: Atom, op: ast.operator) -> Value | None:
     if isinstance(a, Clock) or isinstance(b, Clock):
         if isinstance(a, Clock) and isinstance(op, (ast.Mult, ast.Div, ast.FloorDiv)):
             return (a,)
+        if isinstance(op, ast.Sub) and isinstance(b, Clock) and not isinstance(a, Clock):
+            return (replace(b, is_taken_off=True),)
         if isinstance(op, ast.Add) and not (isinstance(a, Clock) and isinstance(b, Clock)):
             # `total + now - start`: the sum is still a reading.
             return (a if isinstance(a, Clock) else b,)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rooflint.flow import arrivals
+from rooflint.flow import arrivals, workers
 from rooflint.flow import torch_calls as known
 from rooflint.flow.compiled import compile_given
 from rooflint.flow.containers import compare_in_order, dict_of, list_of
@@ -675,6 +675,11 @@ HANDLERS: dict[str, _Handler] = {
     "torch.distributions.Distribution.set_default_validate_args": _set_validation,
     "torch.distributions.distribution.Distribution.set_default_validate_args": _set_validation,
     "functools.partial": _partial,
+    "functools.reduce": workers.reduce,
+    "torch.utils._pytree.tree_map": workers.tree_map,
+    "torch.utils.pytree.tree_map": workers.tree_map,
+    "dataclasses.replace": workers.replaced,
+    "dataclasses.asdict": _vars,
     "functools.wraps": _wraps,
     "functools.lru_cache": _decorator,
     "functools.cache": _identity,

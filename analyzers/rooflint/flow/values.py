@@ -159,6 +159,8 @@ class Clock:
     reader: int = 0
     """The function that read it."""
     last_elsewhere: int = 0
+    is_taken_off: bool = False
+    """It was subtracted from a total, to which the end is added: `total -= now()`."""
 
     @property
     def is_pending(self) -> bool:
