@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import tokenize
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from rooflint.config import Config, Configs
 from rooflint.model import RooflintError
@@ -19,8 +19,7 @@ _NEVER_ENTERED = frozenset(
 """Besides those whose names start with a dot, and any that is an environment of Python."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundFiles:
+class FoundFiles(NamedTuple):
     """The Python files of a folder."""
 
     paths: tuple[str, ...]
@@ -90,8 +89,7 @@ def text_of(path: str) -> str | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Folder:
+class _Folder(NamedTuple):
     """A folder to walk through, and what holds in it."""
 
     path: str
@@ -120,13 +118,13 @@ def _walk(root: Path, configs: Configs) -> Iterator[str]:
         if ".git" in folders:
             # What a repository says holds in it alone, and it alone says it.
             own = _patterns(Path(folder.path, ".git", "info", "exclude"))
-            folder = replace(folder, ignores=(("", own),) if own else ())
+            folder = folder._replace(ignores=(("", own),) if own else ())
         if ".gitignore" in files and (own := _patterns(Path(folder.path, ".gitignore"))):
-            folder = replace(folder, ignores=(*folder.ignores, ("", own)))
+            folder = folder._replace(ignores=(*folder.ignores, ("", own)))
         if "pyproject.toml" in files and here is not start:
             own_config = configs.at(Path(folder.path))
             if own_config.root != folder.config.root:
-                folder = replace(folder, config=own_config, inside="")
+                folder = folder._replace(config=own_config, inside="")
         for name in files:
             if name.endswith(".py") and not _left_out(folder, name, False):
                 yield _below(folder.path, name)

@@ -10,27 +10,25 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from difflib import SequenceMatcher
+from typing import NamedTuple
 
 TOO_DEEP = "the statement is nested too deeply to be read"
 
-_HEADER = re.compile(
-    r"(?:async\s+)?(?:def|class|if|elif|else|for|while|with|try|except|finally|match|case)\b"
-)
-_TARGET = re.compile(r"(?:[\w.]+\s*,\s*)*[\w.]+\s*=(?!=)|return\b")
-_DANGLING = re.compile(r"(?:[.,=+\-*/%&|^<>@~]|\b(?:and|or|not|in|is|if|else|lambda)|\s)+$")
+# Compiled where they are first used: most files are Python as they stand.
+_HEADER = r"(?:async\s+)?(?:def|class|if|elif|else|for|while|with|try|except|finally|match|case)\b"
+_TARGET = r"(?:[\w.]+\s*,\s*)*[\w.]+\s*=(?!=)|return\b"
+_DANGLING = r"(?:[.,=+\-*/%&|^<>@~]|\b(?:and|or|not|in|is|if|else|lambda)|\s)+$"
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
-_TOKEN = re.compile(
-    r"""\"\"\".*?(?:\"\"\"|$)|'''.*?(?:'''|$)|"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|\#.*|[()\[\]{}]"""
+_TOKEN = (
+    r"""\"\"\".*?(?:\"\"\"|$)|'''.*?(?:'''|$)|"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?"""
+    r"""|\#.*|[()\[\]{}]"""
 )
 _MOST_REPAIRS = 12
 _LONGEST_HEADER = 8
 _MOST_COMPARED = 400
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """What a text was read as."""
 
     body: tuple[ast.stmt, ...]
@@ -112,6 +110,8 @@ def _changes(lines: Sequence[str], good: Sequence[str]) -> list[tuple[int, int, 
     between, old = lines[same : count - tail], good[same : len(good) - tail]
     if len(between) + len(old) > _MOST_COMPARED:
         return []
+    from difflib import SequenceMatcher
+
     steps = SequenceMatcher(None, between, old, autojunk=False).get_opcodes()
     return [
         (same + start, same + end, list(old[low:high]))
@@ -197,12 +197,12 @@ def _groups(work: list[str], at: int) -> Iterator[tuple[int, int]]:
         at -= 1
     yield at, at + 1
     above = next((n for n in range(at - 1, -1, -1) if work[n].strip()), at)
-    if above < at and _DANGLING.search(work[above].rstrip(" ,")):
+    if above < at and re.search(_DANGLING, work[above].rstrip(" ,")):
         yield above, above + 1
     start: int | None = at
     while start is not None:
         end = _end_of(work, start)
-        if _HEADER.match(work[start].strip()):
+        if re.match(_HEADER, work[start].strip()):
             for last in range(max(at, start + 1), min(end, start + _LONGEST_HEADER)):
                 yield start, last + 1
             if start < at:
@@ -248,7 +248,7 @@ def _guesses(
     whole = " ".join(line.strip() for line in group)
     deeper = next((line for line in work[end:] if line.strip()), "")
     opens = _depth(deeper) > _depth(indent + ".")
-    if _HEADER.match(whole):
+    if re.match(_HEADER, whole):
         for header in _headers(whole):
             yield [indent + header]
     yield group
@@ -257,7 +257,7 @@ def _guesses(
         if "never closed" not in (error.msg or ""):
             yield [indent + "if 1:"]
         return
-    closed, target = _closed(group), _TARGET.match(whole)
+    closed, target = _closed(group), re.match(_TARGET, whole)
     yield closed
     if target:
         yield [f"{indent}{target[0]} _"]
@@ -291,9 +291,9 @@ def _headers(broken: str) -> Iterator[str]:
 
 def _closed(lines: Sequence[str]) -> list[str]:
     """Lines without what hangs at their end, and with their brackets closed."""
-    text = _DANGLING.sub("", "\n".join(lines))
+    text = re.sub(_DANGLING, "", "\n".join(lines))
     open_brackets: list[str] = []
-    for token in _TOKEN.findall(text):
+    for token in re.findall(_TOKEN, text):
         if token in _CLOSERS:
             open_brackets.append(_CLOSERS[token])
         elif open_brackets and token == open_brackets[-1]:

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _WILD = re.compile(r"[*?\[\\]")
 _NEVER = re.compile(r"(?!)")
 
 
-@dataclass(frozen=True, slots=True)
-class _Pattern:
+class _Pattern(NamedTuple):
     order: int
     takes_back: bool
     folders_only: bool
