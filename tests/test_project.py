@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 import rooflint
+from rooflint.flow.follow import Following
+from rooflint.flow.program import Program
+from rooflint.source import SourceFile
 
 
 def warnings(folder: Path, files: Mapping[str, str]) -> list[str]:
@@ -147,6 +150,7 @@ def test_the_loop_that_makes_a_line_hot_is_named_with_its_file(tmp_path: Path) -
     helpers.write_text("def accuracy(out, y):\n    return (out.argmax(1) == y).sum().item()\n")
     paths = [str(tmp_path / "train.py"), str(helpers)]
     project = rooflint.open_project(paths, _text)
+    project.settle(str(helpers))
     file = project.file(str(helpers))
     assert file is not None
     (finding,) = rooflint.check(file, project=project)
@@ -189,3 +193,85 @@ def test_names_of_other_files_are_followed_when_they_are_asked_for(tmp_path: Pat
         """
     files = {"shared.py": shared, "package.py": package, "train.py": train}
     assert warnings(tmp_path, files) == ["shared.py:13 item-in-loop"]
+
+
+EDITED = """import torch
+from torch import nn
+
+model = nn.Linear(8, 2).cuda()
+
+
+def norm(x):
+    return x.norm()
+
+
+def helper(x):
+    return norm(x)
+
+
+def train(batches):
+    for x in batches:
+        out = model(x.cuda(non_blocking=True))
+        helper(out)
+
+
+def other(batches):
+    for x in batches:
+        print(model(x.cuda(non_blocking=True)))
+
+
+train([torch.randn(4, 8)])
+other([torch.randn(4, 8)])
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    return x.norm()", "    return x.norm().item()"),
+        ("        helper(out)", "        if helper(out) > 1: break"),
+        (".cuda()\n", "\n"),
+        ("def norm(x):", "def norm(x, n=1):"),
+        ("def norm(x):", "def normal(x):"),
+        ("train([", "print(["),
+        ("    return norm(x)", "    return norm(x"),
+        ("import torch\n", "import torch\nimport time\n"),
+    ],
+)
+def test_an_edit_finds_what_a_fresh_look_finds(old: str, new: str) -> None:
+    project = rooflint.open_project([], lambda path: None)
+    before = rooflint.open_source("a.py", EDITED)
+    rooflint.check(before, project=project)
+    text = EDITED.replace(old, new, 1)
+    after = rooflint.open_source("a.py", text, before)
+    found = rooflint.check(after, project=project)
+    assert found == rooflint.check(rooflint.open_source("a.py", text))
+    back = rooflint.open_source("a.py", EDITED, after)
+    assert rooflint.check(back, project=project) == rooflint.check(
+        rooflint.open_source("a.py", EDITED)
+    )
+
+
+def long_file(functions: int) -> str:
+    """A file of many functions, one of which waits."""
+    parts = ["import torch\n"]
+    for i in range(functions):
+        parts.append(
+            f"def f{i}(x):\n    for step in range(9):\n        y = x * {i}\n"
+            f"        y = y + torch.ones(2)\n        z = y.sum() if {i} else y\n    return z\n"
+        )
+    return "\n\n".join(parts)
+
+
+def test_an_edit_in_a_long_file_follows_little_again() -> None:
+    text = long_file(400)
+    file = SourceFile.parse("long.py", text)
+    following = Following(file, Program(lambda path: None))
+    all_of_it = following.steps
+    waits = "        y = torch.ones(2, device='cuda').sum(); y.item()\n"
+    edited = text.replace("        y = x * 7\n", waits, 1)
+    following.edit(SourceFile.parse("long.py", edited, file))
+    (stop,) = following.flows["long.py"].stops
+    assert stop.wait.site.text == "y.item()"
+    assert following.steps < all_of_it / 100
+    assert not following.is_exact

@@ -45,7 +45,7 @@ def found(text: str, previous: SourceFile | None = None) -> list[tuple[int, str]
 
 
 def shape(file: SourceFile) -> list[tuple[int, str]]:
-    return [(b.first_line, ast.dump(s)) for b in file.blocks for s in b.body]
+    return [(file.places[b], ast.dump(s)) for b in file.blocks for s in b.body]
 
 
 def test_a_block_knows_where_its_tree_stands_after_an_edit_above() -> None:
@@ -132,7 +132,7 @@ def test_an_edit_keeps_the_blocks_it_does_not_touch() -> None:
     after = SourceFile.parse(
         "loop.py", LOOP.replace("total = 0.0", "total = 0.0\n    n = 1"), before
     )
-    kept = {id(b.body) for b in before.blocks} & {id(b.body) for b in after.blocks}
+    kept = set(before.blocks) & set(after.blocks)
     assert len(kept) == len(before.blocks) - 1
     assert shape(after) == shape(SourceFile.parse("loop.py", after.text))
 
@@ -354,3 +354,73 @@ def test_many_findings_take_no_walk_through_the_file_each() -> None:
     assert len(found(text)) == 400
     # A walk each took 14 s on a machine where this takes 0.5 s.
     assert time.process_time() - start < 5
+
+
+CLASS = """import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    # What it does.
+    def forward(self, x):
+        return self.layer(x)
+
+    def step(self, x):
+        out = self(x)
+        return out
+
+
+net = Net().cuda()
+for x in torch.ones(9, 4, device="cuda"):
+    net.step(x)
+"""
+
+
+def test_an_edit_of_a_method_keeps_the_others() -> None:
+    before = SourceFile.parse("net.py", CLASS)
+    text = CLASS.replace("        return out\n", "        print(out)\n        return out\n")
+    after = SourceFile.parse("net.py", text, before)
+    kept = set(before.places) & set(after.places)
+    assert len(kept) == len(before.places) - 2  # the class, and one of its methods
+    assert shape(after) == shape(SourceFile.parse("net.py", text))
+    assert found(text) == found(text, before)
+    assert [line for line, _ in found(text)] == [16]
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        CLASS.replace("        return out\n", "        return out[\n"),
+        CLASS.replace("        return out\n", "        return out\n\n    @property\n"),
+        CLASS.replace("    # What it does.\n", "    @torch.no_grad()\n"),
+        CLASS.replace("        return out\n", "        return out\n    x = 1\n"),
+        CLASS.replace("        return out\n", "        return out\nx = 1\n"),
+        CLASS.replace("        return out\n", "        return out\n        # more\n"),
+        CLASS.replace("        out = self(x)\n        return out\n", ""),
+        CLASS.replace("    def step(self, x):\n        out = self(x)\n        return out\n", ""),
+        CLASS.replace("        out = self(x)", "          out = self(x)"),
+        CLASS.replace("    def step", "     def step"),
+        CLASS.replace("super().__init__()", '"""'),
+    ],
+)
+def test_an_edit_within_a_class_reads_as_a_fresh_parse_does(edited: str) -> None:
+    before = SourceFile.parse("net.py", CLASS)
+    after, fresh = SourceFile.parse("net.py", edited, before), SourceFile.parse("net.py", edited)
+    assert (after.syntax_error is None) == (fresh.syntax_error is None)
+    assert after.syntax_error is not None or shape(after) == shape(fresh)
+    again = SourceFile.parse("net.py", CLASS, after)
+    assert shape(again) == shape(SourceFile.parse("net.py", CLASS))
+    for block in again.places:
+        for statement in block.body:
+            assert again.lines[again.span(block, statement).line - 1].strip()
+
+
+def test_methods_stand_where_they_are_after_an_edit_above_them() -> None:
+    before = SourceFile.parse("net.py", CLASS)
+    text = CLASS.replace("super().__init__()", "super().__init__()\n        self.n = 1")
+    after = SourceFile.parse("net.py", text.replace("return out", "print(out)"), before)
+    assert [f.span.line for f in rooflint.check(after)] == [17]

@@ -53,7 +53,7 @@ def ignores_in(file: SourceFile) -> list[Ignore]:
     found: list[Ignore] = []
     outside = set(range(1, len(file.lines) + 1))
     for block in file.blocks:
-        at = block.first_line - 1
+        at = file.places[block] - 1
         outside -= set(range(at + 1, at + 1 + len(block.lines)))
         if "rooflint:" in block.text:
             for line, column, text, first, last in _comments(block.text):
@@ -160,8 +160,9 @@ def _span(file: SourceFile, line: int, start: int, end: int) -> SourceSpan:
 def _takes_comment(file: SourceFile, line: int) -> bool:
     """Whether the line ends outside of strings and is not continued by a backslash."""
     for block in file.blocks:
-        if block.first_line <= line < block.first_line + len(block.lines):
-            return _ends_clear("\n".join(block.lines), line - block.first_line + 1)
+        above = file.places[block] - 1
+        if above < line <= above + len(block.lines):
+            return _ends_clear(block.text, line - above)
     return False
 
 

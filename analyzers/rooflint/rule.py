@@ -47,7 +47,7 @@ def waits(
     what = f"{doing} `{quote(wait.subject or wait.site)}`" if doing else f"`{quote(wait.site)}`"
     yield Finding(
         span=span_of(file, wait.site),
-        message=f"{what} {does} {_how_often(stop)}{reason}{breaks}",
+        message=f"{what} {does} {_how_often(file, stop)}{reason}{breaks}",
         rule=rule,
         kind=kind,
         severity=_severity(stop),
@@ -71,11 +71,6 @@ def span_of(file: SourceFile, site: Site) -> SourceSpan:
     return span
 
 
-def line_of(site: Site) -> int:
-    """The line of the file that a place starts on."""
-    return site.block.file_line(site.node.lineno)
-
-
 def quote(site: Site) -> str:
     """The source text of a place, on one line and not too long."""
     text = " ".join(site.text.split())
@@ -92,23 +87,23 @@ def _severity(stop: Stop) -> Severity:
     return "information" if stop.wait.sure else "hint"
 
 
-def _how_often(stop: Stop) -> str:
+def _how_often(file: SourceFile, stop: Stop) -> str:
     loop = stop.loop
     if stop.heat == "sometimes" and stop.guard is not None:
-        return f"on the steps that {_place(stop.guard, stop)} lets through"
+        return f"on the steps that {_place(file, stop.guard)} lets through"
     if loop is None:
         return "here"
     if loop.is_framework:
         return f"each time `{loop.name}` runs"
     if stop.calls:
-        return f"on every step of the loop at {_place(loop.site, stop)}"
+        return f"on every step of the loop at {_place(file, loop.site)}"
     return "on every step of this loop"
 
 
-def _place(site: Site, stop: Stop) -> str:
+def _place(file: SourceFile, site: Site) -> str:
     """How to call a line: by its file as well if that is another one."""
-    path, line = site.block.path, line_of(site)
-    return f"line {line}" if path == stop.wait.site.block.path else f"{Path(path).name}:{line}"
+    path, line = site.block.path, file.line_of(site.block, site.node.lineno)
+    return f"line {line}" if path == file.path else f"{Path(path).name}:{line}"
 
 
 def _because(file: SourceFile, stop: Stop) -> Iterator[Because]:

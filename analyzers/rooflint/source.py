@@ -1,16 +1,18 @@
 """A source file as a list of blocks, each parsed alone.
 
-A block is a top-level statement: a function, a class, an assignment. Its tree keeps the lines
-that it was parsed with, and the block knows where these stand in the file now, so that it
-survives edits elsewhere untouched. A block that does not parse loses only its broken lines.
+A block is a top-level statement: a function, a class, an assignment; a class has parts, which are
+blocks as well. Its tree keeps the lines that it was parsed with, and the file knows where these
+stand now, so that a block survives edits elsewhere untouched. A block that does not parse loses
+only its broken lines.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
 
 from rooflint.mend import TOO_DEEP, parse, read
 from rooflint.model import SourceSpan
@@ -39,9 +41,9 @@ class SyntaxProblem:
 class Block:
     """Some lines of a file and their tree."""
 
-    text: str
+    path: str
     first_line: int
-    """Where the block starts in the file."""
+    """Where the block stood in the file when it was parsed; `SourceFile.places` says where now."""
     body: tuple[ast.stmt, ...]
     lines: tuple[str, ...]
     problem: tuple[int, int, str] | None = None
@@ -52,18 +54,13 @@ class Block:
     """The lines that parsed last, of a block that does not parse now."""
     mended: frozenset[int] = frozenset()
     """Lines within the block in whose place the tree has other text."""
-    path: str = ""
-    """The file that it is of."""
+    parts: tuple[tuple[int, Block], ...] = ()
+    """Of a class: its statements as blocks, each with the lines that stand above it in the class.
+    What the class's own tree says of their lines may be out of date."""
 
-    def moved_to(self, first_line: int) -> Block:
-        """The same block, after an edit above it."""
-        if first_line == self.first_line:
-            return self
-        return replace(self, first_line=first_line)
-
-    def file_line(self, tree_line: int) -> int:
-        """The line of the file that the tree calls so."""
-        return tree_line - self.tree_line + self.first_line
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
 
     def line(self, tree_line: int) -> str:
         """The text of a line of the tree."""
@@ -88,6 +85,8 @@ class Block:
         return "\n".join([self.line(first)[start:], *middle, self.line(last)[:end]])
 
 
+Placed = tuple[int, Block]
+"""A block and the line of the file that it starts on."""
 Was = Callable[[int], Block | None]
 """The block that stood on a line before the edit."""
 
@@ -100,8 +99,10 @@ class SourceFile:
     text: str
     lines: tuple[str, ...]
     blocks: tuple[Block, ...]
+    places: Mapping[Block, int]
+    """The line that each block, and each part of one, starts on."""
     syntax_error: SyntaxProblem | None = None
-    has_byte_order_mark: bool = field(default=False)
+    has_byte_order_mark: bool = False
 
     @staticmethod
     def parse(path: str, text: str, previous: SourceFile | None = None) -> SourceFile:
@@ -109,25 +110,32 @@ class SourceFile:
         marked = text.startswith("\ufeff")
         # CRLF and lone CR end lines for Python and for editors; form feeds do not.
         plain = text[1:] if marked else text
-        lines = tuple(re.split(r"\r\n|\r|\n", plain))
+        lines = tuple(re.split(r"\r\n|\r|\n", plain) if "\r" in plain else plain.split("\n"))
         if previous is not None and previous.path == path and previous.blocks:
-            blocks = _after_edit(previous, lines)
+            placed = _after_edit(previous, lines)
         else:
-            blocks = _all_blocks(lines, _nothing)
-        blocks = tuple(b if b.path else replace(b, path=path) for b in blocks)
-        file = SourceFile(path, text, lines, blocks, None, marked)
-        problem = next(((b, b.problem) for b in blocks if b.problem is not None), None)
-        if problem is None:
-            return file
-        block, (line, column, message) = problem
-        at = block.first_line + line - 1
-        shift = 1 if marked and at == 1 else 0
-        span = SourceSpan(path, at, column + shift, at, column + shift + 1)
-        return SourceFile(path, text, lines, blocks, SyntaxProblem(span, message), marked)
+            placed = _all_blocks(path, lines, _nothing)
+        places: dict[Block, int] = {}
+        problem: SyntaxProblem | None = None
+        for start, block in placed:
+            places[block] = start
+            for above, part in block.parts:
+                places[part] = start + above
+            if block.problem is not None and problem is None:
+                line, column, message = block.problem
+                at = start + line - 1
+                column += marked and at == 1
+                problem = SyntaxProblem(SourceSpan(path, at, column, at, column + 1), message)
+        blocks = tuple(block for _, block in placed)
+        return SourceFile(path, text, lines, blocks, places, problem, marked)
 
     def mended_lines(self) -> frozenset[int]:
         """Lines that are half typed, so that what is known of them is of other text."""
-        return frozenset(b.first_line + line - 1 for b in self.blocks for line in b.mended)
+        return frozenset(self.places[b] + line - 1 for b in self.blocks for line in b.mended)
+
+    def line_of(self, block: Block, tree_line: int) -> int:
+        """The line of the file, or of the one that a block is of, that its tree calls so."""
+        return self.places.get(block, block.first_line) + tree_line - block.tree_line
 
     def span(self, block: Block, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> SourceSpan:
         """Where a node of a block stands in the file, or in the one that the block is of."""
@@ -140,42 +148,53 @@ class SourceFile:
         self, block: Block, line: int, column: int, end_line: int, end_column: int
     ) -> SourceSpan:
         """The same for lines of the block's tree and columns in characters."""
-        first, last = block.file_line(line), block.file_line(end_line)
+        first, last = self.line_of(block, line), self.line_of(block, end_line)
         if self.has_byte_order_mark and block.path == self.path:
             column += first == 1
             end_column += last == 1
         return SourceSpan(block.path, first, column, last, end_column)
 
 
-def _all_blocks(lines: tuple[str, ...], was: Was) -> tuple[Block, ...]:
+def _all_blocks(path: str, lines: tuple[str, ...], was: Was) -> list[Placed]:
     tree = parse("\n".join(lines))
     if isinstance(tree, ast.Module):
-        return _blocks_of(lines, tree)
-    return _blocks_by_indent(lines, 1, was)
+        return _blocks_of(path, lines, tree.body)
+    return _blocks_by_indent(path, lines, 1, was)
 
 
-def _blocks_of(lines: tuple[str, ...], tree: ast.Module) -> tuple[Block, ...]:
-    """One block for each run of statements that share no line with the next."""
-    blocks: list[Block] = []
+def _blocks_of(
+    path: str, lines: Sequence[str], body: Iterable[ast.stmt], above: int = 0
+) -> list[Placed]:
+    """One block for each run of statements that share no line with the next.
+
+    `above` are the lines of the file above the first one that the tree counts.
+    """
+    placed: list[Placed] = []
     group: list[ast.stmt] = []
     start = end = 0
-    for statement in tree.body:
-        first = _first_line(statement)
+    for statement in [*body, None]:
+        first = _first_line(statement) if statement is not None else end + 1
         if group and first > end:
-            blocks.append(_block_from(lines, start, end, group))
+            parts: list[Placed] = []
+            if len(group) == 1 and isinstance(group[0], ast.ClassDef):
+                parts = [
+                    (at - above - start, part)
+                    for at, part in _blocks_of(path, lines, group[0].body, above)
+                ]
+                if parts and parts[0][0] == 0:
+                    parts = []  # `class A: pass`
+            own = tuple(lines[start - 1 : end])
+            block = Block(
+                path, start + above, tuple(group), own, tree_line=start, parts=tuple(parts)
+            )
+            placed.append((start + above, block))
             group = []
-        if not group:
-            start = first
-        group.append(statement)
-        end = statement.end_lineno or statement.lineno
-    if group:
-        blocks.append(_block_from(lines, start, end, group))
-    return tuple(blocks)
-
-
-def _block_from(lines: tuple[str, ...], start: int, end: int, body: list[ast.stmt]) -> Block:
-    own = lines[start - 1 : end]
-    return Block("\n".join(own), start, tuple(body), own, None, start)
+        if statement is not None:
+            if not group:
+                start = first
+            group.append(statement)
+            end = statement.end_lineno or statement.lineno
+    return placed
 
 
 def _first_line(statement: ast.stmt) -> int:
@@ -183,7 +202,7 @@ def _first_line(statement: ast.stmt) -> int:
     return min([statement.lineno, *(d.lineno for d in decorators)])
 
 
-def _blocks_by_indent(lines: tuple[str, ...], first_line: int, was: Was) -> tuple[Block, ...]:
+def _blocks_by_indent(path: str, lines: tuple[str, ...], first_line: int, was: Was) -> list[Placed]:
     """Blocks of a text that does not parse as a whole: split where a line starts at column 0."""
     starts = [
         i
@@ -193,11 +212,11 @@ def _blocks_by_indent(lines: tuple[str, ...], first_line: int, was: Was) -> tupl
     first = next((i for i, line in enumerate(lines) if not _EMPTY.match(line)), len(lines))
     if first < min([*starts, len(lines)]):
         starts.insert(0, first)
-    blocks: list[Block] = []
+    placed: list[Placed] = []
     at = 0
     while at < len(starts):
         start = starts[at]
-        step, block = 1, None
+        step, found = 1, False
         broken: tuple[tuple[str, ...], SyntaxError] | None = None
         # Text at column 0 within a string or brackets belongs to what came before it.
         for count in range(1, min(_MOST_MERGES, len(starts) - at) + 1):
@@ -205,18 +224,17 @@ def _blocks_by_indent(lines: tuple[str, ...], first_line: int, was: Was) -> tupl
             piece = lines[start:end]
             tree = parse("\n".join(piece))
             if isinstance(tree, ast.Module):
-                step = count
-                block = Block("\n".join(piece), first_line + start, tuple(tree.body), piece)
+                step, found = count, True
+                placed += _blocks_of(path, piece, tree.body, first_line + start - 1)
                 break
             broken = broken or (piece, tree)
             if count == 1 and not _is_open(tree):
                 break
-        if block is None and broken is not None:
-            block = _repaired(*broken, first_line + start, was(first_line + start))
-        if block is not None:
-            blocks.append(block)
+        if not found and broken is not None:
+            at_line = first_line + start
+            placed.append((at_line, _repaired(path, *broken, at_line, was(at_line))))
         at += step
-    return tuple(blocks)
+    return placed
 
 
 def _is_open(error: SyntaxError) -> bool:
@@ -226,55 +244,169 @@ def _is_open(error: SyntaxError) -> bool:
 
 
 def _repaired(
-    lines: tuple[str, ...], error: SyntaxError, first_line: int, previous: Block | None
+    path: str, lines: tuple[str, ...], error: SyntaxError, first_line: int, previous: Block | None
 ) -> Block:
     """The block with something else in place of its broken lines."""
-    good = () if previous is None else previous.good if previous.problem else previous.lines
+    good = _good_lines(previous)
     reading = read(lines, error, good)
-    text = "\n".join(lines)
     return Block(
-        text, first_line, reading.body, lines, reading.problem, good=good, mended=reading.mended
+        path,
+        first_line,
+        reading.body,
+        lines,
+        reading.problem,
+        good=good,
+        mended=reading.mended,
     )
 
 
-def _after_edit(previous: SourceFile, lines: tuple[str, ...]) -> tuple[Block, ...]:
+def _good_lines(block: Block | None) -> tuple[str, ...]:
+    """The lines of a block when it parsed last."""
+    if block is None:
+        return ()
+    return block.good if block.problem else block.lines
+
+
+def _after_edit(previous: SourceFile, lines: tuple[str, ...]) -> list[Placed]:
     """Blocks of an edited file: those that the edit did not touch are taken over."""
     old = previous.lines
+    placed = [(previous.places[block], block) for block in previous.blocks]
     if old == lines:
-        return previous.blocks
-    same_before, most = 0, min(len(old), len(lines))
-    while same_before < most and old[same_before] == lines[same_before]:
-        same_before += 1
-    same_after = 0
-    while same_after < most - same_before and old[-1 - same_after] == lines[-1 - same_after]:
-        same_after += 1
+        return placed
+    same_before = _alike(old, lines)
+    same_after = _alike(old[same_before:][::-1], lines[same_before:][::-1])
     moved_by = len(lines) - len(old)
     # A block is kept if it and the line after it (`else:` could appear there) are unchanged.
-    before = [b for b in previous.blocks if b.first_line + len(b.lines) <= same_before]
-    after = [b for b in previous.blocks if b.first_line > len(old) - same_after + 1]
-    start = before[-1].first_line + len(before[-1].lines) if before else 1
+    before = [(at, b) for at, b in placed if at + len(b.lines) <= same_before]
+    after = [(at, b) for at, b in placed if at > len(old) - same_after + 1]
+    touched = placed[len(before) : len(placed) - len(after)]
+    if not touched and before and lines[same_before].startswith((" ", "\t")):
+        touched = [before.pop()]  # What follows a class may go on with it.
+    if len(touched) == 1:
+        inside = _with_new_part(*touched[0], lines, same_before, len(old) - same_after, moved_by)
+        if inside is not None:
+            return [*before, inside, *((at + moved_by, b) for at, b in after)]
+    start = before[-1][0] + len(before[-1][1].lines) if before else 1
     first = next((line for line in lines[start - 1 :] if not _EMPTY.match(line)), "")
     if before and _CONTINUES.match(first):
-        start = before.pop().first_line
-    end = after[0].first_line + moved_by - 1 if after else len(lines)
+        start = before.pop()[0]
+    end = after[0][0] + moved_by - 1 if after else len(lines)
     last = next((line for line in reversed(lines[start - 1 : end]) if not _EMPTY.match(line)), "")
     if after and last.startswith("@"):
-        end = after[0].first_line + moved_by + len(after.pop(0).lines) - 1
+        at, block = after.pop(0)
+        end = at + moved_by + len(block.lines) - 1
     between = lines[start - 1 : end]
     tree = parse("\n".join(between))
-    by_line = {b.first_line: b for b in previous.blocks}
+    by_line = dict(placed)
 
     def was(first_line: int) -> Block | None:
         moved = 0 if first_line <= same_before + 1 else moved_by
         return by_line.get(first_line - moved)
 
+    path = previous.path
     if isinstance(tree, ast.Module):
-        changed = tuple(b.moved_to(b.first_line + start - 1) for b in _blocks_of(between, tree))
-    elif _may_close(tree) and any(b.problem for b in (*before, *after)):
-        return _all_blocks(lines, was)
+        changed = _blocks_of(path, between, tree.body, start - 1)
+    elif _may_close(tree) and any(block.problem for _, block in (*before, *after)):
+        return _all_blocks(path, lines, was)
     else:
-        changed = _blocks_by_indent(between, start, was)
-    return (*before, *changed, *(b.moved_to(b.first_line + moved_by) for b in after))
+        changed = _blocks_by_indent(path, between, start, was)
+    return [*before, *changed, *((at + moved_by, block) for at, block in after)]
+
+
+def _alike(some: Sequence[str], others: Sequence[str]) -> int:
+    """How many lines at the start are the same."""
+    same, most = 0, min(len(some), len(others))
+    while same < most:
+        # Whole stretches at a time: comparing those is quick.
+        step = 1
+        while same + step <= most and some[same : same + step] == others[same : same + step]:
+            same += step
+            step *= 2
+        if step == 1:
+            break
+    return same
+
+
+def _with_new_part(
+    start: int, block: Block, lines: tuple[str, ...], first: int, last: int, moved_by: int
+) -> Placed | None:
+    """A class of which only one statement was changed, with that parsed anew.
+
+    The lines `first` to `last` of the file as it was, from 0, are those that were changed. `None`:
+    the class is to be parsed as a whole.
+    """
+    if not block.parts:
+        return None
+    ends = [start - 1 + above for above, _ in block.parts[1:]]
+    ends.append(max(start - 1 + len(block.lines), last))
+    for index, ((above, part), end) in enumerate(zip(block.parts, ends, strict=True)):
+        at = start - 1 + above
+        if not at <= first <= last <= end:
+            continue
+        own = lines[at : end + moved_by]
+        is_seam = last == end and index + 1 < len(block.parts)
+        new = _parts_of(block.path, at, own, part, is_seam)
+        if new is None:
+            return None
+        following = [(up + moved_by, other) for up, other in block.parts[index + 1 :]]
+        parts = (*block.parts[:index], *((line - start, b) for line, b in new), *following)
+        whole = lines[start - 1 : ends[-1] + moved_by]
+        return start, _class_of(block, start, whole, parts)
+    return None
+
+
+def _parts_of(
+    path: str, above: int, lines: tuple[str, ...], previous: Block, is_seam: bool
+) -> list[Placed] | None:
+    """The blocks of some lines of a class; `None`: they make no sense of their own.
+
+    `above` are the lines of the file above; `is_seam`: the next statement of the class may belong
+    to what does not parse.
+    """
+    # Within a class, so that the indentation is right; one line more than there is.
+    wrapped = ("class _:", *lines)
+    tree = parse("\n".join(wrapped))
+    if isinstance(tree, ast.Module):
+        body = _only_class(tree.body, previous)
+        return _blocks_of(path, wrapped, body, above - 1) if body is not None else None
+    if is_seam or all(_EMPTY.match(line) for line in lines):
+        return None
+    good = _good_lines(previous)
+    reading = read(wrapped, tree, ("class _:", *good))
+    body = _only_class(reading.body, previous)
+    if body is None or reading.problem is None:
+        return None
+    line, column, message = reading.problem
+    problem = (max(line - 1, 1), column, message)
+    mended = frozenset(n - 1 for n in reading.mended)
+    block = Block(path, above + 1, tuple(body), lines, problem, 2, good, mended)
+    return [(above + 1, block)]
+
+
+def _only_class(body: Sequence[ast.stmt], like: Block) -> list[ast.stmt] | None:
+    """The statements of the class that is all there is, if they stand below those of a block."""
+    one = body[0] if len(body) == 1 else None
+    if not isinstance(one, ast.ClassDef) or not like.body:
+        return None
+    column = like.body[0].col_offset
+    return one.body if all(part.col_offset == column for part in one.body) else None
+
+
+def _class_of(block: Block, start: int, lines: tuple[str, ...], parts: tuple[Placed, ...]) -> Block:
+    """A class with other statements than it had."""
+    node = copy(block.body[0])
+    assert isinstance(node, ast.ClassDef)
+    node.body = [statement for _, part in parts for statement in part.body]
+    node.end_lineno = block.tree_line + len(lines) - 1
+    broken = [(above, part) for above, part in parts if part.problem is not None]
+    problem = None
+    if broken:
+        above, part = broken[0]
+        assert part.problem is not None
+        problem = (part.problem[0] + above, *part.problem[1:])
+    good = _good_lines(block) if problem else ()
+    mended = frozenset(line + above for above, part in parts for line in part.mended)
+    return Block(block.path, start, (node,), lines, problem, block.tree_line, good, mended, parts)
 
 
 def _may_close(error: SyntaxError) -> bool:

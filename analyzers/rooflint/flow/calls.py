@@ -239,7 +239,9 @@ def call_function(it: Interpreter, function: Function, receiver: Atom | None, ca
     ):
         return UNKNOWN
     aside = function.is_elsewhere and machine.unasked
-    if aside and machine.steps_elsewhere > MOST_STATEMENTS_ELSEWHERE:
+    if (aside and machine.steps_elsewhere > MOST_STATEMENTS_ELSEWHERE) or (
+        machine.unasked and machine.steps > machine.enough and machine.running
+    ):
         return tensors.call_unknown(it, call)
     steps = machine.steps
     key: tuple[Any, ...] | None = None
@@ -264,6 +266,11 @@ def call_function(it: Interpreter, function: Function, receiver: Atom | None, ca
         )
     known = it.memo.get(key) if key is not None else None
     compiled = id(function.node) in machine.compiled
+    if known is not None and known.changes < len(it.changes):
+        if any(known.trace.uses.rests_on(changed) for changed in it.changes[known.changes :]):
+            known = None
+        else:
+            known.changes = len(it.changes)
     if known is not None and (coarse or not machine.changed_since(known.write, known.tick)):
         known.write = len(machine.writes)
         machine.replay(
@@ -289,7 +296,7 @@ def call_function(it: Interpreter, function: Function, receiver: Atom | None, ca
         trace.work = {p[base:]: r for p, r in trace.work.items()}
         given = [i for i, v in enumerate(call.arguments) if coarse and v == value]
         gives = given[0] if given and isinstance(value[0], (Function, Class)) else None
-        it.memo[key] = Known(len(machine.writes), tick, value, trace, gives)
+        it.memo[key] = Known(len(machine.writes), tick, value, trace, gives, len(it.changes))
     return value
 
 
@@ -429,3 +436,5 @@ class Known:
     trace: Trace
     gives: int | None = None
     """It gives back the argument at this position, as most decorators do."""
+    changes: int = 0
+    """How many edits it is known to have survived."""

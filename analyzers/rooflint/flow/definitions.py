@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rooflint.flow import calls, compiled, names, places, statements
@@ -11,6 +12,7 @@ from rooflint.flow.values import Bound, Class, Frame, Function, Instance, Partia
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
+    from rooflint.source import Block
 
 _FunctionNode = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -38,11 +40,7 @@ def function_at(
     function = it.machine.make(node, "function", make)
     function.frame = frame
     if not isinstance(node, ast.Lambda):
-        found = it.generators.get(id(node))
-        if found is None:
-            found = "yield" in frame.block.text and _yields(node.body)
-            it.generators[id(node)] = found
-        function.is_generator = found
+        function.is_generator = _is_generator(it, node, frame.block)
     arguments = node.args
     positional = [*arguments.posonlyargs, *arguments.args]
     count = len(arguments.defaults)
@@ -54,6 +52,49 @@ def function_at(
         if default is not None:
             function.defaults[parameter.arg] = it.value(default, frame)
     return function
+
+
+def _follow_body(it: Interpreter, one: Class, body: Iterable[ast.stmt], inside: Frame) -> None:
+    for statement in body:
+        if isinstance(statement, _FunctionNode):
+            function = function_at(it, statement, inside, one)
+            function.owner = one
+            value = _decorated(it, function, statement, inside)
+            # A setter stands beside its property.
+            suffix = ".setter" if _is_setter(statement) else ""
+            inside.vars[statement.name + suffix] = value
+            continue
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            name = statement.target.id
+            one.fields += [name] if name not in one.fields else []
+        it.statements([statement], inside)
+
+
+def give_body(it: Interpreter, function: Function, block: Block) -> None:
+    """Let a function be what the only statement of a block defines."""
+    node = block.body[0]
+    assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    function.node, function.block = node, block
+    function.is_generator = _is_generator(it, node, block)
+    it.machine.heap[id(node), "function", ()] = function
+
+
+def give_class(it: Interpreter, old: Block, new: Block) -> None:
+    """Let a class be what a block defines, which differs from its own in methods' bodies alone."""
+    one = it.machine.heap.get((id(old.body[0]), "class", ()))
+    node = new.body[0]
+    if one is not None and isinstance(node, ast.ClassDef):
+        one.node, one.block = node, new
+        it.machine.heap[id(node), "class", ()] = one
+
+
+def _is_generator(
+    it: Interpreter, node: ast.FunctionDef | ast.AsyncFunctionDef, block: Block
+) -> bool:
+    found = it.generators.get(id(node))
+    if found is None:
+        found = it.generators[id(node)] = "yield" in block.text and _yields(node.body)
+    return found
 
 
 def _decorated(
@@ -98,19 +139,11 @@ def on_define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
         )
     if any(isinstance(b, Ref) and b.path.endswith("NamedTuple") for b in bases):
         one.is_record = True
-    for statement in node.body:
-        if isinstance(statement, _FunctionNode):
-            function = function_at(it, statement, inside, one)
-            function.owner = one
-            value = _decorated(it, function, statement, inside)
-            # A setter stands beside its property.
-            suffix = ".setter" if _is_setter(statement) else ""
-            inside.vars[statement.name + suffix] = value
-            continue
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            name = statement.target.id
-            one.fields += [name] if name not in one.fields else []
-        it.statements([statement], inside)
+    whole = frame.block
+    parts = [part for _, part in whole.parts] if whole.body[:1] == (node,) else []
+    for block, body in [(part, part.body) for part in parts] or [(whole, node.body)]:
+        inside.block = block
+        _follow_body(it, one, body, inside)
     one.attributes = {**one.attributes, **inside.vars}
     # Methods see the module's names, not the class's.
     for value in inside.vars.values():

@@ -6,8 +6,10 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from rooflint.flow.again import follow_again
 from rooflint.flow.facts import TRAINING_WORK, CallFrom, Loop, Stop, Timing, Wait, heat_of
 from rooflint.flow.interpreter import Interpreter
+from rooflint.flow.machine import Found
 from rooflint.flow.program import Program
 from rooflint.flow.torch_calls import BREAKS_GRAPH
 from rooflint.flow.values import Place, Site
@@ -31,7 +33,7 @@ class DeviceFlow:
         """Of a file alone, whatever it imports."""
         program = Program(lambda path: None)
         program.put(file)
-        return follow(file, program).get(file.path, DeviceFlow())
+        return Following(file, program).flows.get(file.path, DeviceFlow())
 
     def of_kind(self, *operations: str) -> Iterator[Stop]:
         """The waits of these kinds."""
@@ -56,28 +58,59 @@ class _Parts:
     called: set[ast.AST] = field(default_factory=set[ast.AST])
 
 
-def follow(
-    file: SourceFile, program: Program, called: frozenset[ast.AST] = frozenset()
-) -> dict[str, DeviceFlow]:
-    """What running a file finds out of it and of the files that it uses, by path.
+class Following:
+    """A file as it is followed, edit by edit."""
 
-    `called`: its functions that other files are known to call; they are not followed with the
-    arguments of nobody.
-    """
-    interpreter = Interpreter(file, program)
-    interpreter.run(called)
+    def __init__(
+        self, file: SourceFile, program: Program, called: frozenset[ast.AST] = frozenset()
+    ):
+        """`called`: its functions that other files are known to call; they are not followed with
+        the arguments of nobody."""
+        self._program, self._called = program, called
+        self._interpreter = Interpreter(file, program)
+        if "torch" in file.text or "__main__" in file.text:
+            self._interpreter.run(called)
+        self.is_exact = True
+        """Nothing that was followed before an edit was kept."""
+        self.flows = _flows(self._interpreter)
+        """What was found out of the file and of those that it uses, by path."""
+
+    @property
+    def steps(self) -> int:
+        """Statements and calls that were followed, for the last edit if there was one."""
+        return self._interpreter.machine.steps
+
+    def edit(self, file: SourceFile) -> None:
+        """Take the file as an edit left it."""
+        if file.blocks == self._interpreter.file.blocks:
+            self._interpreter.file = file
+        elif follow_again(self._interpreter, file, self._called):
+            self.is_exact = False
+            self.flows = _flows(self._interpreter)
+        else:
+            self.__init__(file, self._program, self._called)
+
+
+def _flows(interpreter: Interpreter) -> dict[str, DeviceFlow]:
     parts: dict[str, _Parts] = {}
 
     def part(block: Block) -> _Parts:
         return parts.setdefault(block.path, _Parts())
 
+    file = interpreter.file
+
+    def is_there(block: Block) -> bool:
+        return block in file.places or block.path != file.path
+
     for found in interpreter.pieces.values():
-        for seen in found.waits.values():
-            stop = min(map(_stop, seen.waits), key=_order)
-            if not _is_benchmark(stop, found.timed_syncs):
+        if found.stops is None:
+            found.stops = _stops(found)
+        for stop in found.stops:
+            if is_there(stop.wait.site.block):
                 part(stop.wait.site.block).stops.append(stop)
         for timing in found.timings.values():
-            part(timing.site.block).timings.append(timing)
+            if is_there(timing.site.block):
+                part(timing.site.block).timings.append(timing)
         for function in found.called.values():
             if function.is_elsewhere:
                 part(function.block).called.add(function.node)
@@ -85,6 +118,11 @@ def follow(
         path: together([DeviceFlow(tuple(p.stops), tuple(p.timings), frozenset(p.called))])
         for path, p in parts.items()
     }
+
+
+def _stops(found: Found) -> tuple[Stop, ...]:
+    stops = (min(map(_stop, seen.waits), key=_order) for seen in found.waits.values())
+    return tuple(stop for stop in stops if not _is_benchmark(stop, found.timed_syncs))
 
 
 def together(flows: Iterable[DeviceFlow]) -> DeviceFlow:

@@ -24,7 +24,7 @@ from rooflint.flow import (
     statements,
     unasked,
 )
-from rooflint.flow.machine import Call, Found, Machine, OutOfBudget
+from rooflint.flow.machine import Call, Found, Machine, OutOfBudget, Uses
 from rooflint.flow.other_files import OtherFile, module_frame
 from rooflint.flow.program import Program
 from rooflint.flow.values import (
@@ -65,29 +65,36 @@ class Interpreter:
         self.pieces: dict[Block | Function, Found] = {}
         """What following each statement of the module found, and each function that none calls."""
         self.samples: dict[int, unasked.Sample] = {}
+        self.repeated_words: frozenset[str] | None = None
+        """What stands more than once in the file, once that was asked for."""
         self._others: dict[str, OtherFile | None] = {}
         self._looked_for: list[Imported] = []
         """Names of other files on the way to what they stand for."""
+        self.settings = self.machine.settings()
+        """Of the machine when the module's statements had run."""
+        self.dead: list[Block] = []
+        """Blocks that were replaced by an edit."""
+        self.changes: list[Uses] = []
+        """What the edits changed."""
 
     def run(self, called: frozenset[ast.AST] = frozenset()) -> None:
         """Follow the whole file. `called`: the functions that other files call."""
         try:
             for block in self.file.blocks:
-                self._run_statement(block)
+                self.run_statement(block)
+            self.settings = self.machine.settings()
             unasked.run_the_rest(self, called)
         except OutOfBudget:
             return
 
-    def _run_statement(self, block: Block) -> Found:
+    def run_statement(self, block: Block) -> Found:
         """Follow a statement of the module."""
         found = self.pieces[block] = self.machine.begin()
+        before = self.machine.steps
         self.root.block = block
         self.statements(block.body, self.root)
+        found.steps = self.machine.steps - before
         return found
-
-    def calls_function(self, function: Function) -> bool:
-        """Whether anything that was followed calls a function."""
-        return any(id(function.node) in found.called for found in self.pieces.values())
 
     # --- other files
 

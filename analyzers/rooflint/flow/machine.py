@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from rooflint.flow.facts import TENSOR_WORK, Loop, Path, Seen, Timing, Wait
+from rooflint.flow.facts import TENSOR_WORK, Loop, Path, Seen, Stop, Timing, Wait
 from rooflint.flow.values import (
     UNKNOWN,
     Array,
@@ -35,6 +35,8 @@ _ONLY_OF_TENSORS = frozenset(("item", "tolist", "cpu", "copy"))
 MOST_STATEMENTS = 80_000
 """Statements and calls that are followed in one file."""
 MOST_STATEMENTS_UNASKED = 4_000
+ENOUGH_STATEMENTS, ENOUGH_AT_ONCE = 1_200, 300
+"""After which what nothing calls follows no more functions: in the end, and right after an edit."""
 MOST_STATEMENTS_ELSEWHERE = 300
 """In other files, for what nothing calls."""
 
@@ -85,6 +87,10 @@ class Uses:
         self.names |= other.names
         self.binds |= other.binds
 
+    def rests_on(self, changed: Uses) -> bool:
+        """Whether anything of it has changed."""
+        return not (self.blocks.isdisjoint(changed.blocks) and self.names.isdisjoint(changed.names))
+
 
 @dataclass(slots=True)
 class Found:
@@ -97,6 +103,10 @@ class Found:
     """Synchronize calls right after which the clock is read."""
     called: dict[int, Function] = field(default_factory=dict[int, Function])
     """The functions that were called, by the identity of their nodes."""
+    steps: int = 0
+    """Statements and calls that were followed for it."""
+    stops: tuple[Stop, ...] | None = None
+    """Its waits with how often they happen, once that was asked for."""
 
 
 @dataclass(slots=True)
@@ -143,6 +153,8 @@ class Machine:
         self.last_sync: int | None = None
         self.steps = 0
         self.limit = MOST_STATEMENTS
+        self.enough = MOST_STATEMENTS
+        """After so many statements and calls, what nothing calls follows no more functions."""
         self.steps_elsewhere = 0
         self.unasked = False
         """Whether what is followed now is called by nothing in the file."""
@@ -303,6 +315,44 @@ class Machine:
         self.uses = self.found.uses
         self.loops = {}
         return self.found
+
+    def settings(self) -> tuple[Any, ...]:
+        """What the program has set for all that runs after it."""
+        return (
+            self.default_place,
+            self.validates,
+            self.detects_anomaly,
+            self.uses_gpu,
+            self.packs_unsorted,
+            self.logs_info,
+            list(self.before_modules),
+            list(self.after_modules),
+            list(self.after_gradients),
+        )
+
+    def set(self, settings: tuple[Any, ...]) -> None:
+        """Take settings of before."""
+        (
+            self.default_place,
+            self.validates,
+            self.detects_anomaly,
+            self.uses_gpu,
+            self.packs_unsorted,
+            self.logs_info,
+            before_modules,
+            after_modules,
+            after_gradients,
+        ) = settings
+        self.before_modules, self.after_modules = list(before_modules), list(after_modules)
+        self.after_gradients = list(after_gradients)
+
+    def begin_again(self) -> None:
+        """Be where the program starts, with all statements ahead that may be followed."""
+        self.start_aside()
+        self.steps = self.steps_elsewhere = 0
+        self.limit = MOST_STATEMENTS
+        self.running.clear()
+        self.unasked = False
 
     def replay(self, trace: Trace, prefix: Path) -> None:
         """The effects of a run that is not repeated."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from rooflint.flow.follow import DeviceFlow, follow, together
+from rooflint.flow.follow import DeviceFlow, Following, together
 from rooflint.flow.program import Program
 from rooflint.source import SourceFile
 
@@ -32,29 +32,32 @@ class Project:
         read: Callable[[str], str | None],
         folders: Iterable[str] = (),
     ):
-        self.paths = tuple(paths)
+        self._paths = dict.fromkeys(paths)
+        self._read = read
         self._program = Program(read, folders)
-        self._users: dict[str, set[str]] = {}
-        """Who imports a file."""
+        self._users: dict[str, set[str]] | None = None
+        """Who imports a file; `None`: not yet looked for."""
         self._scripts: set[str] = set()
+        self._followings: dict[str, Following] = {}
         self._flows: dict[str, dict[str, DeviceFlow]] = {}
-        """What following a file said of it and others."""
+        """What following a file said of it and of others."""
         self._about: dict[str, set[str]] = {}
         """Of whom something is known from following whom."""
-        for path in self.paths:
-            self._index(path, read(path) or "")
+        self._outdated: set[str] = set()
+        """Files that use one which has changed since they were followed."""
 
     def in_order(self) -> Iterator[str]:
         """The files, those that use others first, so that all is known of each when it comes."""
         seen: set[str] = set()
         done: set[str] = set()
-        for start in sorted(self.paths, key=lambda path: (path not in self._scripts, path)):
+        users = self._index()
+        for start in sorted(self._paths, key=lambda path: (path not in self._scripts, path)):
             waiting = [start]
             while waiting:
                 one = waiting[-1]
                 if one not in seen:
                     seen.add(one)
-                    waiting += sorted(self._users.get(one, set()) - seen)
+                    waiting += sorted(users.get(one, set()) - seen)
                     continue
                 waiting.pop()
                 if one not in done:
@@ -66,62 +69,106 @@ class Project:
         return self._program.file(path)
 
     def flow_of(self, file: SourceFile) -> DeviceFlow:
-        """What is known of a file from following it and those that use it."""
-        if self._program.file(file.path) is not file:
+        """What is known of a file from following it, and from those that use it as far as they
+        were followed."""
+        path = file.path
+        if self._program.file(path) is not file:
             self._program.put(file)
-        for path in self._all_users(file.path):
-            self._follow(path)
-        self._follow(file.path)
-        return self._known(file.path)
+            self._outdated |= self._about.get(path, set()) - {path}
+        following = self._followings.get(path)
+        if following is not None:
+            following.edit(file)
+            self._keep(path, following)
+        else:
+            self._follow(file)
+        return together(self._flows[root][path] for root in sorted(self._about.get(path, ())))
+
+    def settle(self, path: str) -> bool:
+        """Find out all about a file: by those that use it, and by following it as a whole.
+
+        Whether anything had to be followed for that.
+        """
+        followed = False
+        for user in [*self._all_users(path), path]:
+            following = self._followings.get(user)
+            is_exact = following is None or user != path or following.is_exact
+            if user in self._flows and user not in self._outdated and is_exact:
+                continue
+            file = self._program.file(user)
+            if file is not None:
+                self._follow(file)
+                followed = True
+        return followed
+
+    def changed(self, path: str) -> None:
+        """A file is another one on disk: read it again when it is needed."""
+        self._program.drop(path)
+        self._outdated |= self._about.get(path, set())
+        self._followings.pop(path, None)
+        self._flows.pop(path, None)
+        self._users = None
 
     def release(self, path: str) -> None:
-        """Forget what is known of a file, and the file."""
+        """Forget a file and what is known of it, not what following it said of others."""
         for root in self._about.pop(path, ()):
             self._flows[root].pop(path, None)
+        self._followings.pop(path, None)
         self._program.drop(path)
 
-    def _known(self, path: str) -> DeviceFlow:
-        roots = sorted(self._about.get(path, ()))
-        return together(self._flows[root][path] for root in roots)
+    def _follow(self, file: SourceFile) -> None:
+        path = file.path
+        self._program.make_room()
+        called = {
+            function
+            for root in self._about.get(path, ())
+            if root != path
+            for function in self._flows[root][path].called
+        }
+        self._outdated.discard(path)
+        self._keep(path, Following(file, self._program, frozenset(called)))
 
-    def _follow(self, path: str) -> None:
-        if path in self._flows:
-            return
-        self._flows[path] = {}
-        file = self._program.file(path)
-        if file is None or not ("torch" in file.text or path in self._scripts):
-            return
-        self._flows[path] = follow(file, self._program, self._known(path).called)
-        for known in self._flows[path]:
+    def _keep(self, path: str, following: Following) -> None:
+        for known in self._flows.get(path, {}).keys() - following.flows.keys():
+            self._about[known].discard(path)
+        self._followings[path], self._flows[path] = following, following.flows
+        for known in following.flows:
             self._about.setdefault(known, set()).add(path)
 
     def _all_users(self, path: str) -> list[str]:
         """Who uses a file, directly or not, the outermost first."""
+        users = self._index()
         found: dict[str, None] = {}
         waiting = [path]
         while waiting and len(found) < _MOST_USERS:
-            for user in sorted(self._users.get(waiting.pop(0), ())):
+            for user in sorted(users.get(waiting.pop(0), ())):
                 if user != path and user not in found:
                     found[user] = None
                     waiting.append(user)
         return list(found)[:_MOST_USERS][::-1]
 
-    def _index(self, path: str, text: str) -> None:
+    def _index(self) -> dict[str, set[str]]:
+        if self._users is None:
+            self._users = {}
+            self._scripts.clear()
+            for path in self._paths:
+                self._read_imports(path, self._read(path) or "", self._users)
+        return self._users
+
+    def _read_imports(self, path: str, text: str, users: dict[str, set[str]]) -> None:
         if "__main__" in text:
             self._scripts.add(path)
+        used: list[str | None] = []
         for dots, dotted, names, modules in _IMPORT.findall(text):
             if modules:
                 for module in modules.split(","):
                     name = _NAME.match(module.strip())
                     if name is not None:
-                        self._uses(path, self._program.find(path, 0, name[0]))
+                        used.append(self._program.find(path, 0, name[0]))
                 continue
             found = self._program.find(path, len(dots), dotted)
-            self._uses(path, found)
+            used.append(found)
             if found is not None:
-                for name in _NAME.findall(names):
-                    self._uses(path, self._program.member(found, name))
-
-    def _uses(self, path: str, used: str | None) -> None:
-        if used is not None and used != path:
-            self._users.setdefault(used, set()).add(path)
+                used += [self._program.member(found, name) for name in _NAME.findall(names)]
+        for one in used:
+            if one is not None and one != path:
+                users.setdefault(one, set()).add(path)

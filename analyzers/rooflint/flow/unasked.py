@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 
 from rooflint.flow import calls, loops, places
 from rooflint.flow.facts import Loop
-from rooflint.flow.machine import MOST_STATEMENTS, MOST_STATEMENTS_UNASKED, Call, OutOfBudget, Uses
+from rooflint.flow.machine import (
+    ENOUGH_STATEMENTS,
+    MOST_STATEMENTS,
+    MOST_STATEMENTS_UNASKED,
+    Call,
+    Found,
+    OutOfBudget,
+    Uses,
+)
 from rooflint.flow.torch_calls import STEP_HOOKS, STEP_METHODS
 from rooflint.flow.values import (
     UNKNOWN,
@@ -60,16 +68,30 @@ def run_the_rest(it: Interpreter, called: frozenset[ast.AST]) -> None:
     ]
     if not waiting:
         return
-    words = Counter(_WORD.findall(it.file.text))
-    named = {word for word, count in words.items() if count > 1}
+    if it.repeated_words is None:
+        words = Counter(_WORD.findall(it.file.text))
+        it.repeated_words = frozenset(word for word, count in words.items() if count > 1)
+    named = it.repeated_words
     it.machine.unasked = True
     for function in sorted(waiting, key=lambda f: f.name in named and f.name != "forward"):
         if id(function.node) not in is_called:
-            found = it.pieces[function] = it.machine.begin()
-            with _within_budget(it):
-                _run_unasked(it, function)
-            is_called.update(found.called)
+            is_called.update(run_function(it, function).called)
     it.machine.unasked = False
+
+
+def run_function(it: Interpreter, function: Function, enough: int = ENOUGH_STATEMENTS) -> Found:
+    """Follow a function with arguments of nobody.
+
+    After `enough` statements it goes on, but what it calls is no longer followed.
+    """
+    found = it.pieces[function] = it.machine.begin()
+    before = it.machine.steps
+    it.machine.enough = before + enough
+    it.machine.set(it.settings)
+    with _within_budget(it):
+        _run_unasked(it, function)
+    found.steps = it.machine.steps - before
+    return found
 
 
 def _sample_of(it: Interpreter, owner: Class, function: Function) -> Value:

@@ -1,0 +1,178 @@
+"""After an edit: what is to be followed again, and what is not.
+
+What was followed keeps what it found as long as nothing that it rests on has changed. Objects that
+a changed statement once wrote to are not made anew: following the whole file does that, when there
+is time for it.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from rooflint.flow import definitions, unasked
+from rooflint.flow.machine import ENOUGH_AT_ONCE, Found, OutOfBudget, Uses
+from rooflint.flow.values import Function
+from rooflint.source import Block, SourceFile
+
+if TYPE_CHECKING:
+    from rooflint.flow.interpreter import Interpreter
+
+_MOST_DEAD_LINES = 20_000
+"""Of blocks that were replaced: their nodes stay, so that no other takes their identity."""
+_MOST_PASSES = 3
+_MOST_STATEMENTS_AGAIN = 1_500
+"""That are followed at once for an edit, besides the changed functions themselves."""
+_SOON_DONE = 700
+"""Statements of a whole file that may as well be followed for each edit."""
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def follow_again(it: Interpreter, file: SourceFile, called: frozenset[ast.AST]) -> bool:
+    """Follow what an edit changed; `False`: follow the whole file instead."""
+    if sum(found.steps for found in it.pieces.values()) <= _SOON_DONE:
+        return False
+    gone = [block for block in it.file.blocks if block not in file.places]
+    come = [block for block in file.blocks if block not in it.file.places]
+    it.dead += gone
+    if sum(len(block.lines) for block in it.dead) > _MOST_DEAD_LINES:
+        return False
+    it.file = file
+    changed = Uses()
+    functions = _take_new_bodies(it, gone, come)
+    if functions is not None:
+        changed.blocks.update(old for old, _ in functions)
+    else:
+        _let_go(it, gone, changed)
+    it.changes.append(changed)
+    it.samples = {k: s for k, s in it.samples.items() if not s.uses.rests_on(changed)}
+    it.functions = [f for f in it.functions if f.block in file.places]
+    it.machine.begin_again()
+    it.machine.set(it.settings)
+    try:
+        _follow_statements(it, changed)
+        it.machine.unasked = True
+        _follow_functions(it, changed, [function for _, function in functions or ()])
+        unasked.run_the_rest(it, called)
+    except OutOfBudget:
+        return False
+    return True
+
+
+def _let_go(it: Interpreter, gone: list[Block], changed: Uses) -> None:
+    """Forget statements of the module, and what they have bound."""
+    for block in gone:
+        changed.blocks.update((block, *(part for _, part in block.parts)))
+        found = it.pieces.pop(block, None)
+        if found is not None:
+            changed.names |= found.uses.binds
+    bound = {name for found in it.pieces.values() for name in found.uses.binds}
+    for name in changed.names - bound:
+        it.root.vars.pop(name, None)
+
+
+def _take_new_bodies(
+    it: Interpreter, gone: list[Block], come: list[Block]
+) -> list[tuple[Block, Function]] | None:
+    """Where functions are what they were but for their bodies, let them have the new ones.
+
+    The functions, each with the block that it was; `None`: more than that has changed.
+    """
+    pairs = _same_heads(gone, come)
+    of_node: dict[ast.AST, Function] = {function.node: function for function in it.functions}
+    if pairs is None or any(old.body[0] not in of_node for old, _ in pairs):
+        return None
+    taken = [(old, of_node[old.body[0]]) for old, _ in pairs]
+    for (_, new), (_, function) in zip(pairs, taken, strict=True):
+        definitions.give_body(it, function, new)
+    for old, new in zip(gone, come, strict=True):
+        found = it.pieces.pop(old, None)
+        if found is not None:
+            it.pieces[new] = found
+        if new.parts:
+            definitions.give_class(it, old, new)
+    return taken
+
+
+def _same_heads(gone: list[Block], come: list[Block]) -> list[tuple[Block, Block]] | None:
+    """The functions that differ in nothing but what they do; `None`: more than that differs."""
+    pairs: list[tuple[Block, Block]] = []
+    if len(gone) != len(come):
+        return None
+    for old, new in zip(gone, come, strict=True):
+        if len(old.body) != 1 or len(new.body) != 1:
+            return None
+        a, b = old.body[0], new.body[0]
+        if isinstance(a, ast.ClassDef) and isinstance(b, ast.ClassDef):
+            before, now = dict.fromkeys(p for _, p in old.parts), [p for _, p in new.parts]
+            lost = [part for part in before if part not in set(now)]
+            inside = _same_heads(lost, [part for part in now if part not in before])
+            if not now or inside is None or not _is_class_like(a, b):
+                return None
+            pairs += inside
+        elif isinstance(a, _FUNCTIONS) and isinstance(b, _FUNCTIONS) and _is_like(a, b):
+            pairs.append((old, new))
+        else:
+            return None
+    return pairs
+
+
+def _is_class_like(a: ast.ClassDef, b: ast.ClassDef) -> bool:
+    parts = [(n.name, [ast.dump(p) for p in (*n.bases, *n.decorator_list)]) for n in (a, b)]
+    return parts[0] == parts[1]
+
+
+def _is_like(
+    a: ast.FunctionDef | ast.AsyncFunctionDef, b: ast.FunctionDef | ast.AsyncFunctionDef
+) -> bool:
+    return type(a) is type(b) and a.name == b.name and _head(a) == _head(b)
+
+
+def _head(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    return [ast.dump(part) for part in (node.args, *node.decorator_list)]
+
+
+def _follow_statements(it: Interpreter, changed: Uses) -> None:
+    """Follow the module's statements that are new, or rest on what has changed."""
+    for _ in range(_MOST_PASSES):
+        names = len(changed.names)
+        rebound: set[str] = set()
+        for block in it.file.blocks:
+            found = it.pieces.get(block)
+            if found is not None and not (
+                found.uses.rests_on(changed) or found.uses.binds & rebound
+            ):
+                continue
+            if found is not None and not _is_affordable(it, found):
+                continue
+            binds = found.uses.binds if found is not None else set[str]()
+            before = {name: it.root.vars.get(name) for name in binds}
+            binds = binds | it.run_statement(block).uses.binds
+            rebound |= binds
+            changed.names |= {n for n in binds if it.root.vars.get(n) != before.get(n)}
+        if names == len(changed.names):
+            return
+
+
+def _follow_functions(it: Interpreter, changed: Uses, given: list[Function]) -> None:
+    """Follow functions that nothing calls and that rest on what has changed: those with new
+    bodies, then others as long as that is soon done."""
+    waiting: list[Function] = []
+    for key, found in list(it.pieces.items()):
+        if not isinstance(key, Function):
+            continue
+        if key.block not in it.file.places:
+            del it.pieces[key]
+        elif found.uses.rests_on(changed) and key not in given:
+            waiting.append(key)
+    called = {id_ for key, found in it.pieces.items() if key not in waiting for id_ in found.called}
+    for function in given:
+        if function in it.pieces or id(function.node) not in called:
+            unasked.run_function(it, function, ENOUGH_AT_ONCE)
+    for function in sorted(waiting, key=lambda f: it.pieces[f].steps):
+        if _is_affordable(it, it.pieces[function]):
+            unasked.run_function(it, function, ENOUGH_AT_ONCE)
+
+
+def _is_affordable(it: Interpreter, found: Found) -> bool:
+    return it.machine.steps + found.steps <= _MOST_STATEMENTS_AGAIN
