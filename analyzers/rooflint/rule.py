@@ -47,14 +47,14 @@ def waits(
     what = f"{doing} `{quote(wait.subject or wait.site)}`" if doing else f"`{quote(wait.site)}`"
     yield Finding(
         span=span_of(file, wait.site),
-        message=f"{what} {does} {_how_often(file, stop)}{reason}{breaks}",
+        message=f"{what} {does} {how_often(file, stop)}{reason}{breaks}",
         rule=rule,
         kind=kind,
         severity=_severity(stop),
         certainty="certain" if wait.sure else "likely",
         heat=stop.heat,
         fixes=tuple(fixes),
-        because=tuple(_because(file, stop)),
+        because=tuple(because_of(file, stop)),
     )
 
 
@@ -87,7 +87,7 @@ def _severity(stop: Stop) -> Severity:
     return "information" if stop.wait.sure else "hint"
 
 
-def _how_often(file: SourceFile, stop: Stop) -> str:
+def how_often(file: SourceFile, stop: Stop) -> str:
     loop = stop.loop
     if stop.heat == "sometimes" and stop.guard is not None:
         return f"on the steps that {_place(file, stop.guard)} lets through"
@@ -106,7 +106,7 @@ def _place(file: SourceFile, site: Site) -> str:
     return f"line {line}" if path == file.path else f"{Path(path).name}:{line}"
 
 
-def _because(file: SourceFile, stop: Stop) -> Iterator[Because]:
+def because_of(file: SourceFile, stop: Stop) -> Iterator[Because]:
     wait, loop = stop.wait, stop.loop
     if wait.since is not None and wait.since.node is not wait.site.node:
         subject = f"`{quote(wait.subject)}`" if wait.subject is not None else "it"

@@ -8,7 +8,8 @@ outside of the files goes to `library`, and from there to `python_calls`, `tenso
 `objects`, `training`, `loaders`, `distributions`, `metrics`, `containers` and `text`, all by the
 data of `torch_calls`, `torch_returns` and `torch_waits`; `waiting` says which calls wait.
 `arrivals` are copies to the host that nothing has waited for yet; `compiled` is what torch.compile
-was given. `indexing`, `timing`, `type_checks` and `places` say what their names say.
+was given; `switches` slow every step while they are on. `indexing`, `timing`, `type_checks` and
+`places` say what their names say.
 """
 
 from rooflint.flow.facts import CallFrom, Loop, Stop, Timing, Wait

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from rooflint.flow import arrivals, autograd
+from rooflint.flow import arrivals, autograd, switches
 from rooflint.flow import torch_calls as known
 from rooflint.flow.containers import dict_method, list_method, list_of
 from rooflint.flow.distributions import make_distribution
-from rooflint.flow.facts import MODEL_WORK, TENSOR_WORK, TRAINING_WORK
+from rooflint.flow.facts import MODEL_WORK, TENSOR_WORK, TRAINING_WORK, Wait
 from rooflint.flow.machine import Call
 from rooflint.flow.making import create, create_like, make_parameter, tensor_from_data, typed_tensor
 from rooflint.flow.objects import (
@@ -240,6 +240,8 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
         return NUMBER
     if path == "torch.nn.functional.one_hot":
         return tensor_operation(it, path, call.arguments, call, None)
+    if path in switches.CONTEXTS:
+        return (instance_at(path, it, call),)
     if path in WRAPPERS:
         return call.arguments[0] if call.arguments else UNKNOWN
     if name == "pack_padded_sequence" and is_false(call.argument(3, "enforce_sorted")):
@@ -252,7 +254,11 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
         held = gpu_tensors_in(call.argument(0, "sequence"))
         why = "the order of the rows is on the GPU and the lengths are not"
         machine.wait("read", call.node, call.frame, tuple(held), reason=why)
-    if root.startswith("torch.cuda") or path == "torch.accelerator.synchronize":
+    if root.startswith("torch.cuda") or path in (
+        "torch.accelerator.synchronize",
+        "torch.accelerator.empty_cache",
+        "torch.accelerator.memory.empty_cache",
+    ):
         return _cuda(it, name, path, call)
     if root.startswith("torch.optim.lr_scheduler"):
         one = instance_at(path, it, call)
@@ -307,6 +313,10 @@ def _cuda(it: Interpreter, name: str, path: str, call: Call) -> Value:
         if name in ("current_stream", "default_stream"):
             name = "Stream"
         return (instance_at("torch.cuda." + name, it, call),)
+    if name == "empty_cache":
+        here = Wait("empty-cache", site_of(call), None, True, None, "", it.machine.path)
+        it.machine.record(here)
+        return NONE
     if name == "current_device":
         return (DeviceIs("gpu"),)
     if name in ("device", "stream", "graph"):

@@ -171,7 +171,8 @@ class Machine:
         """Statements that the program holds as text; kept, since nodes go by their identity."""
         self.compiled: set[int] = set()
         """The functions, by identity of their node, that `torch.compile` was given."""
-        self.detects_anomaly = False
+        self.switches: dict[str, Site] = {}
+        """What slows every step, and where it was turned on."""
         self.uses_gpu = False
         self.packs_unsorted = False
         """Whether sequences were packed on the GPU in an order of their own."""
@@ -202,6 +203,15 @@ class Machine:
         for trace in self.traces:
             trace.launches = True
         self.mark_work(rank, self.path)
+        if self.switches:
+            self.slowed_by("launch-blocking")
+            self.slowed_by("profiler")
+
+    def slowed_by(self, switch: str, at: Site | None = None) -> None:
+        """Something here is slower, if a switch is on."""
+        site = self.switches.get(switch)
+        if site is not None:
+            self.record(Wait(switch, site, None, True, at, "", self.path))
 
     def mark_work(self, rank: float, path: Path) -> None:
         for trace in self.traces:

@@ -6,7 +6,16 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rooflint.flow import autograd, calls, containers, indexing, library, objects, places
+from rooflint.flow import (
+    autograd,
+    calls,
+    containers,
+    indexing,
+    library,
+    objects,
+    places,
+    switches,
+)
 from rooflint.flow.machine import Call
 from rooflint.flow.torch_returns import HOST_VALUES, TENSOR_VALUES
 from rooflint.flow.values import (
@@ -31,6 +40,7 @@ from rooflint.flow.values import (
     Module,
     Opaque,
     Ref,
+    Site,
     Super,
     Tensor,
     Text,
@@ -133,6 +143,7 @@ def _held_by(atom: Atom) -> Atom:
 def _store(it: Interpreter, target: ast.Subscript, value: Value, frame: Frame) -> None:
     base = tuple(_held_by(a) for a in it.value(target.value, frame))
     index = it.value(target.slice, frame)
+    switches.store(it, base, index, value, Site(frame.block, target))
     for atom in base:
         if isinstance(atom, DictOf):
             it.machine.put(atom, index, value)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rooflint.flow import arrivals, workers
+from rooflint.flow import arrivals, switches, workers
 from rooflint.flow import torch_calls as known
 from rooflint.flow.compiled import compile_given
 from rooflint.flow.containers import compare_in_order, dict_of, list_of
@@ -492,11 +492,6 @@ def _set_validation(it: Interpreter, call: Call) -> Value:
     return NONE
 
 
-def _set_anomaly(it: Interpreter, call: Call) -> Value:
-    it.machine.detects_anomaly = not is_false(call.argument(0, "mode"))
-    return NONE
-
-
 def _set_default_device(it: Interpreter, call: Call) -> Value:
     place, sure = device_of(call.argument(0, "device"))
     if place is not None and sure:
@@ -669,7 +664,9 @@ HANDLERS: dict[str, _Handler] = {
     "torch.utils.checkpoint.checkpoint": _checkpoint,
     "torch.autograd.grad": _autograd_grad,
     "torch.autograd.backward": _autograd_backward,
-    "torch.autograd.set_detect_anomaly": _set_anomaly,
+    "torch.autograd.set_detect_anomaly": switches.set_anomaly,
+    "torch.autograd.anomaly_mode.set_detect_anomaly": switches.set_anomaly,
+    "os.environ.setdefault": switches.set_default,
     "torch.save": _save,
     "torch.load": lambda it, call: UNKNOWN,
     "torch.distributions.Distribution.set_default_validate_args": _set_validation,

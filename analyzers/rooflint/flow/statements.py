@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from rooflint.flow import branches, calls, library, matching, names, operators, places
+from rooflint.flow import branches, calls, library, matching, names, operators, places, switches
 from rooflint.flow.facts import Guard
 from rooflint.flow.machine import Call
 from rooflint.flow.values import (
@@ -94,6 +94,7 @@ def _enter(it: Interpreter, items: list[ast.withitem], body: list[ast.stmt], fra
         return it.statements(body, frame)
     machine = it.machine
     item, rest = items[0], items[1:]
+    turned_on = dict(machine.switches)
     context = it.value(item.context_expr, frame)
     generator = next(
         (a for a in context if isinstance(a, Generator) and a.function.is_context), None
@@ -112,14 +113,12 @@ def _enter(it: Interpreter, items: list[ast.withitem], body: list[ast.stmt], fra
     for atom in context:
         if isinstance(atom, DeviceIs):
             machine.default_place = atom.place
-    anomaly = machine.detects_anomaly
-    if any(isinstance(a, Instance) and a.path.endswith("detect_anomaly") for a in context):
-        machine.detects_anomaly = True
+    switches.enter(it, context, item.context_expr, frame)
     machine.without_grad += no_grad
     comes_out = _enter(it, rest, body, frame)
     machine.without_grad -= no_grad
     machine.default_place = place
-    machine.detects_anomaly = anomaly
+    machine.switches = turned_on
     for atom in context:
         if isinstance(atom, Instance) and atom.cls is not None:
             leave = names.attribute(it, (atom,), "__exit__", item.context_expr, frame)

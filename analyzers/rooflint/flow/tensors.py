@@ -268,7 +268,8 @@ def run_backward(it: Interpreter, atom: Tensor, call: Call) -> Value:
             reason="the backward pass counts the hits of the mask or a product's zeros on the host",
         )
         machine.work(TRAINING_WORK)
-    elif atom.place != "cpu" and machine.detects_anomaly:
+    elif atom.place != "cpu" and "anomaly" in machine.switches:
+        machine.slowed_by("anomaly", site_of(call))
         machine.wait(
             "backward",
             call.node,

@@ -37,7 +37,7 @@ from collections.abc import Iterator
 from rooflint.flow import DeviceFlow
 from rooflint.model import Finding
 from rooflint.rule import Rule, waits
-from rooflint.rules.fixes.statements import leave_out
+from rooflint.rules.fixes.statements import leave_out_wait
 from rooflint.source import SourceFile
 
 NAME = "synchronize-in-loop"
@@ -45,7 +45,7 @@ NAME = "synchronize-in-loop"
 
 def check(file: SourceFile, flow: DeviceFlow) -> Iterator[Finding]:
     for stop in flow.of_kind("synchronize"):
-        yield from waits(file, stop, NAME, fixes=leave_out(file, stop.wait.site))
+        yield from waits(file, stop, NAME, fixes=leave_out_wait(file, stop.wait.site))
 
 
 RULE = Rule(NAME, check, docs=__doc__ or "")
