@@ -331,7 +331,7 @@ class Machine:
         return (
             self.default_place,
             self.validates,
-            self.detects_anomaly,
+            dict(self.switches),
             self.uses_gpu,
             self.packs_unsorted,
             self.logs_info,
@@ -345,7 +345,7 @@ class Machine:
         (
             self.default_place,
             self.validates,
-            self.detects_anomaly,
+            switches,
             self.uses_gpu,
             self.packs_unsorted,
             self.logs_info,
@@ -354,7 +354,7 @@ class Machine:
             after_gradients,
         ) = settings
         self.before_modules, self.after_modules = list(before_modules), list(after_modules)
-        self.after_gradients = list(after_gradients)
+        self.after_gradients, self.switches = list(after_gradients), dict(switches)
 
     def begin_again(self) -> None:
         """Be where the program starts, with all statements ahead that may be followed."""
