@@ -500,3 +500,9 @@ for size in sizes:
     evaluate()
 """
     assert [s.heat for s in stops_of(text) if s.wait.operation == "cpu"] == ["once"]
+
+
+def test_who_looks_at_a_function_does_not_call_it() -> None:
+    setup = "import inspect\ndef read():\n    return x.sum().item()"
+    assert in_a_step("inspect.signature(read)", setup) == []
+    assert [s.wait.operation for s in in_a_step("unheard_of(read)", setup)] == ["item"]

@@ -275,3 +275,26 @@ def test_an_edit_in_a_long_file_follows_little_again() -> None:
     assert stop.wait.site.text == "y.item()"
     assert following.steps < all_of_it / 100
     assert not following.is_exact
+
+
+def test_a_decorator_that_measures_is_followed_wherever_it_is(tmp_path: Path) -> None:
+    clocks = """\
+        import time
+        def timed(function):
+            def wrapper(*args):
+                start = time.perf_counter()
+                result = function(*args)
+                print(time.perf_counter() - start)
+                return result
+            return wrapper
+        """
+    train = """\
+        import torch
+        from clocks import timed
+        @timed
+        def step(x):
+            return x @ x
+        step(torch.randn(64, 64, device="cuda"))
+        """
+    found = warnings(tmp_path, {"clocks.py": clocks, "train.py": train})
+    assert found == ["clocks.py:6 naive-timing"]

@@ -3,13 +3,13 @@
 `values` are what names can stand for, `machine` the state while a file is followed, `facts` what
 comes out of it. `interpreter` hands each node to the room that knows it: `statements`, `branches`,
 `loops`, `definitions`, `names`, `calls`, `operators`, `displays`; `unasked` follows what nothing
-calls, `other_files` what is asked for of other files, as `bindings` finds it. What is called
-outside of the files goes to `library`, and from there to `python_calls`, `tensors`, `making`,
-`objects`, `training`, `loaders`, `distributions`, `metrics`, `containers` and `text`, all by the
-data of `torch_calls`, `torch_returns` and `torch_waits`; `waiting` says which calls wait.
-`arrivals` are copies to the host that nothing has waited for yet; `compiled` is what torch.compile
-was given; `switches` slow every step while they are on. `indexing`, `timing`, `type_checks` and
-`places` say what their names say.
+calls and `candidates` lets through, `other_files` what is asked for of other files, as `bindings`
+finds it. What is called outside of the files goes to `library`, and from there to `python_calls`,
+`tensors`, `making`, `objects`, `training`, `loaders`, `distributions`, `metrics`, `containers` and
+`text`, all by the data of `torch_calls`, `torch_returns` and `torch_waits`; `waiting` says which
+calls wait. `arrivals` are copies to the host that nothing has waited for yet; `compiled` is what
+torch.compile was given; `switches` slow every step while they are on. `indexing`, `timing`,
+`type_checks` and `places` say what their names say.
 """
 
 from rooflint.flow.facts import CallFrom, Loop, Stop, Timing, Wait

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from rooflint.flow import calls, compiled, names, places, statements
+from rooflint.flow import calls, candidates, compiled, names, places, statements
 from rooflint.flow.machine import Call
 from rooflint.flow.values import Bound, Class, Frame, Function, Instance, Partial, Ref, Value
 
@@ -102,6 +102,9 @@ def _decorated(
 ) -> Value:
     value: Value = (function,)
     for decorator in reversed(node.decorator_list):
+        maker = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if any(candidates.only_registers(a) for a in it.value(maker, frame)):
+            continue
         how = it.value(decorator, frame)
         name = next((a.path for a in how if isinstance(a, Ref)), "")
         if name in ("builtins.property", "functools.cached_property"):

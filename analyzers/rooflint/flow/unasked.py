@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rooflint.flow import calls, loops, places
+from rooflint.flow import calls, candidates, loops, places
 from rooflint.flow.facts import Loop
 from rooflint.flow.machine import (
     ENOUGH_STATEMENTS,
@@ -39,6 +39,7 @@ from rooflint.flow.values import (
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
 
+_STEPS = frozenset(("forward", *STEP_METHODS, *STEP_HOOKS))
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -65,6 +66,7 @@ def run_the_rest(it: Interpreter, called: frozenset[ast.AST]) -> None:
         and id(f.node) not in is_called
         and not isinstance(f.node, ast.Lambda)
         and f.node not in called
+        and (f.name in _STEPS or candidates.may_say_something(f))
     ]
     if not waiting:
         return
