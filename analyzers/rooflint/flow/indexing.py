@@ -309,12 +309,12 @@ def store_item(
             for a in value
         )
         integers = 0
-        advanced = masks = False
+        advanced, masks = False, 0
         for part, part_node in parts:
             for one in part:
                 if isinstance(one, Tensor):
                     if one.kind == "bool":
-                        masks = True
+                        masks += 1
                     elif one.place == "cpu" and one.ndim != 0:
                         _index_copy(
                             it, part_node, frame, atom, "an index tensor from the host", one
@@ -347,12 +347,13 @@ def store_item(
                 subject=target,
                 reason="the number is copied to the GPU first",
             )
-        elif masks and stored:
+        elif masks > 1 or (masks and stored):
+            held = stored[0] if stored else atom
             machine.wait(
                 "mask",
                 target,
                 frame,
-                _both(atom, replace(stored[0], place="gpu")),
+                _both(atom, replace(held, place="gpu")),
                 subject=target.slice,
                 reason="the number of hits decides how many values are needed",
                 detail="whole" if _is_whole_mask(atom, parts) else "",

@@ -28,6 +28,7 @@ from rooflint.flow.places import (
     is_non_blocking,
     names_dtype,
     site_of,
+    tensors_in,
 )
 from rooflint.flow.python_calls import HANDLERS, WRAPPERS, convert_to_number
 from rooflint.flow.tensors import call_unknown, tensor_operation
@@ -232,7 +233,8 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
     if path in known.GPU_TENSOR_TYPES or path in known.CPU_TENSOR_TYPES:
         return typed_tensor(it, path, call)
     if root == "torch":
-        if name in known.CREATES:
+        makes_normal = name == "normal" and not any(tensors_in(v) for v in call.arguments[:2])
+        if name in known.CREATES or makes_normal:
             return create(it, name, call)
         if name in known.CREATES_LIKE:
             return create_like(it, name, call)

@@ -353,7 +353,6 @@ class Machine:
             after_modules,
             after_gradients,
         ) = settings
-        self.switches = dict(switches)
         self.before_modules, self.after_modules = list(before_modules), list(after_modules)
         self.after_gradients, self.switches = list(after_gradients), dict(switches)
 

@@ -472,8 +472,8 @@ def ndim_of_size(call: Call, name: str = "zeros") -> int | None:
     if name == "eye":
         return 2
     arguments = call.arguments
-    if name == "full" or "size" in call.keywords:
-        size = call.argument(0, "size")
+    if name in ("full", "normal") or "size" in call.keywords:
+        size = call.argument(2 if name == "normal" else 0, "size")
         arguments = [size] if size is not None else []
     elif name == "randint":
         arguments = [v for v in arguments if any(isinstance(a, (TupleOf, ListOf)) for a in v)]
