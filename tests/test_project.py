@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +11,9 @@ import pytest
 
 import rooflint
 from rooflint.flow.follow import Following
+from rooflint.flow.machine import Machine
 from rooflint.flow.program import Program
+from rooflint.flow.values import Function
 from rooflint.source import SourceFile
 
 
@@ -298,3 +301,30 @@ def test_a_decorator_that_measures_is_followed_wherever_it_is(tmp_path: Path) ->
         """
     found = warnings(tmp_path, {"clocks.py": clocks, "train.py": train})
     assert found == ["clocks.py:6 naive-timing"]
+
+
+def test_what_is_let_go_of_needs_no_collector(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "helpers.py").write_text("def accuracy(out, y):\n    return (out == y).sum()\n")
+    paths = [str(tmp_path / "train.py"), str(tmp_path / "helpers.py")]
+    gc.collect()
+    gc.disable()
+    try:
+        before = _objects_of_programs()
+        _check_and_release(paths)
+        assert _objects_of_programs() == before
+    finally:
+        gc.enable()
+
+
+def _check_and_release(paths: list[str]) -> None:
+    project = rooflint.open_project(paths, _text)
+    for path in paths:
+        file = project.file(path)
+        assert file is not None
+        rooflint.check(file, project=project)
+        project.release(path)
+
+
+def _objects_of_programs() -> int:
+    return sum(isinstance(one, (Function, Machine)) for one in gc.get_objects())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -77,6 +78,16 @@ def _close(stream: TextIO) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
+    # Syntax trees free themselves and a project takes apart what it lets go of: the collector
+    # would look through them all, again and again, for a fifth of the time.
+    gc.disable()
+    try:
+        return _check_paths(options)
+    finally:
+        gc.enable()
+
+
+def _check_paths(options: argparse.Namespace) -> int:
     from rooflint.files import find_files, read_text, text_of
 
     findings: list[Finding] = []

@@ -75,6 +75,10 @@ class Following:
         self.flows = _flows(self._interpreter)
         """What was found out of the file and of those that it uses, by path."""
 
+    def let_go(self) -> None:
+        """No edit will come: keep what was found, and free the rest."""
+        self._interpreter.let_go()
+
     @property
     def steps(self) -> int:
         """Statements and calls that were followed, for the last edit if there was one."""

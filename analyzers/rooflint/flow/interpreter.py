@@ -87,6 +87,16 @@ class Interpreter:
         except OutOfBudget:
             return
 
+    def let_go(self) -> None:
+        """Take apart what was followed: its objects hold each other, and nothing else need."""
+        self.root.vars.clear()
+        for other in self._others.values():
+            if other is not None:
+                other.frame.later = None
+                other.frame.vars.clear()
+        self._others.clear()
+        self.machine.let_go()
+
     def run_statement(self, block: Block) -> Found:
         """Follow a statement of the module."""
         found = self.pieces[block] = self.machine.begin()

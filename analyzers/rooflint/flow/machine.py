@@ -475,6 +475,23 @@ class Machine:
         if self.steps > self.limit:
             raise OutOfBudget
 
+    def let_go(self) -> None:
+        """Take the objects apart."""
+        for one in self.heap.values():
+            if isinstance(one, Function):
+                one.frame.vars.clear()
+            elif isinstance(one, Class):
+                one.attributes.clear()
+            elif isinstance(one, Instance):
+                one.attributes.clear()
+                one.facts.clear()
+            elif isinstance(one, ListOf):
+                one.items, one.element = None, ()
+            elif isinstance(one, DictOf):
+                one.known.clear()
+                one.keys = one.other = ()
+        self.heap.clear()
+
     def make(self, node: ast.AST, what: str, factory: Callable[[], _Made]) -> _Made:
         """The object made at a place of the source, the same one each time."""
         key = (id(node), what, self.call_sites[-3:])

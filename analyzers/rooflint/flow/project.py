@@ -112,7 +112,9 @@ class Project:
         """Forget a file and what is known of it, not what following it said of others."""
         for root in self._about.pop(path, ()):
             self._flows[root].pop(path, None)
-        self._followings.pop(path, None)
+        following = self._followings.pop(path, None)
+        if following is not None:
+            following.let_go()
         self._program.drop(path)
 
     def _follow(self, file: SourceFile) -> None:
