@@ -13,4 +13,6 @@ total = torch.zeros((), dtype=torch.double, device=device)
 for x, y in loader:
     loss = nn.functional.cross_entropy(model(x.to(device)), y.to(device))
     total += loss.detach()
+for x, y in DataLoader(dataset, batch_size=32, pin_memory=False):
+    total += model(x.to(device)).sum().detach()
 print(total.item())

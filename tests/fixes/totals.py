@@ -28,3 +28,11 @@ def train():
 
 for epoch in range(2):
     print(epoch, train())
+
+running = 0.0
+for step, (x, y) in enumerate(batches):
+    loss = nn.functional.cross_entropy(model(x), y)
+    running += loss.item()
+    if step % 20 == 19:
+        print(step, running / 20, f"{running:.4f}")
+        running = 0.0

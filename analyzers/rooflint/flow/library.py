@@ -132,6 +132,8 @@ def call_named(it: Interpreter, path: str, call: Call) -> Value:
         for i, value in enumerate(call.arguments):
             convert_to_number(it, value, call, i)
         return NUMBER
+    if path in ("wandb.init", "rich.console.Console"):
+        return (instance_at(path, it, call),)
     if path in known.TRACKERS:
         log_values(it, call, "it reads the value on the host", sure=True)
         return NONE
@@ -219,6 +221,8 @@ def unknown_method(
         return UNKNOWN
     if name == "synchronize":
         it.machine.waited()
+    if name in known.TRACKER_METHODS:
+        log_values(it, call, "the tracker reads the value on the host", sure=False)
     return call_unknown(it, call)
 
 

@@ -370,6 +370,9 @@ def object_method(
     if path == "timeit.Timer":
         time_repeated(it, one.facts.get("stmt", UNKNOWN), call)
         return NUMBER
+    if (path, name) in (("wandb.init", "log"), ("rich.console.Console", "print")):
+        log_values(it, call, "it reads the value on the host", sure=True)
+        return NONE
     if path == "logging.Logger":
         return log_message(it, name, call)
     if path.startswith("argparse."):

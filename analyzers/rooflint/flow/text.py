@@ -143,6 +143,9 @@ def log_message(it: Interpreter, name: str, call: Call) -> Value:
     machine = it.machine
     if name == "setLevel":
         machine.logs_info = machine.logs_info or shows_info(call.argument(0, "level"))
+    if name == "log":
+        levels = {a.path.rpartition(".")[2] for a in call.argument(0) or () if isinstance(a, Ref)}
+        name = "warning" if levels and levels <= {"WARNING", "ERROR", "CRITICAL"} else "info"
     shown = known.LOG_LEVELS.get(name)
     if shown is not None:
         sure = shown or machine.logs_info

@@ -218,9 +218,13 @@ OPTIMIZERS_WAIT = {
 """Optimizers whose `step` waits; all others of torch do not."""
 
 TRACKERS = frozenset(
-    """wandb.log mlflow.log_metric mlflow.log_metrics neptune.log_metric swanlab.log
-    trackio.log""".split()
+    """wandb.log wandb.run.log mlflow.log_metric mlflow.log_metrics neptune.log_metric swanlab.log
+    trackio.log loguru.logger.debug loguru.logger.info loguru.logger.success loguru.logger.warning
+    loguru.logger.error loguru.logger.critical rich.print""".split()
 )
+"""Functions that read what they are given at once."""
+TRACKER_METHODS = frozenset("log_metric log_metrics log_scalar report_scalar add_scalar".split())
+"""By whose name one knows a tracker; most of them read the value at once."""
 WRITER_METHODS = frozenset(
     """add_scalar add_scalars add_histogram add_image add_images add_figure add_text add_embedding
     add_video add_tensor""".split()

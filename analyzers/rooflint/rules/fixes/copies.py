@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from rooflint.flow import Stop
-from rooflint.model import Fix
+from rooflint.model import Edit, Fix
 from rooflint.rules.edits import add_keyword
 from rooflint.source import SourceFile
 
@@ -29,10 +29,14 @@ def copy_without_waiting(file: SourceFile, stop: Stop) -> Iterator[Fix]:
     elif stop.wait.detail == "loader" and stop.wait.since is not None:
         loader = stop.wait.since
         made = loader.node
-        if not isinstance(made, ast.Call) or any(
-            k.arg in (None, "pin_memory") for k in made.keywords
-        ):
+        if not isinstance(made, ast.Call) or any(k.arg is None for k in made.keywords):
             return
-        pin = add_keyword(file, loader.block, made, "pin_memory=True")
+        given = [k.value for k in made.keywords if k.arg == "pin_memory"]
+        if not given:
+            pin = add_keyword(file, loader.block, made, "pin_memory=True")
+        elif isinstance(given[0], ast.Constant) and given[0].value is False:
+            pin = Edit(file.span(loader.block, given[0]), "True")
+        else:
+            return
         if pin is not None and pin.span != edit.span:
             yield Fix("Pin the loader's memory and copy without waiting", (pin, edit))

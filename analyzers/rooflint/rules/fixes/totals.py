@@ -10,6 +10,8 @@ from rooflint.model import Edit, Fix
 from rooflint.rules.edits import (
     Scope,
     as_tensor,
+    before,
+    counts_steps,
     has_detach,
     indent_of,
     line_after,
@@ -42,17 +44,20 @@ def add_up_on_device(file: SourceFile, stop: Stop) -> Iterator[Fix]:
         or kind not in _reads(site)
     ):
         return
-    target, value = _added(statement_of(site))
-    scope = scope_of(file, site)
-    if target is None or value is None:
+    statement, scope = statement_of(site), scope_of(file, site)
+    target, value = _added(statement)
+    if statement is None or target is None or value is None:
         return
     if not _is_read_times_number(value, site.node, kind, scope):
         return
     name = target.id
     if name in scope.shared or not starts_at_zero(scope, name, turns):
         return
-    inside = [n for n in ast.walk(turns) if isinstance(n, ast.Name) and n.id == name]
-    if any(n is not target and _holder(n, turns) is not statement_of(site) for n in inside):
+    guards = [s for s in turns.body if isinstance(s, ast.If) and counts_steps(s.test)]
+    guards = [g for g in guards if _within(g.body, name) and statement not in ast.walk(g)]
+    looks = [s for g in guards for s in g.body]
+    allowed = {id(n) for s in (statement, *looks) for n in ast.walk(s)}
+    if any(id(n) not in allowed for n in ast.walk(turns) if _is_name(n, name)):
         return
     suffix = ""
     if kind == "float":
@@ -62,6 +67,13 @@ def add_up_on_device(file: SourceFile, stop: Stop) -> Iterator[Fix]:
     if edits is None or indent is None or after is None:
         return
     as_number = "float" if kind == "float" else "int"
+    for guard in guards:
+        # Where the total is looked at now and then, it is a number from there on.
+        first = Site(site.block, guard.body[0])
+        deeper = indent_of(first)
+        if deeper is None:
+            return
+        edits.append(Edit(before(file, first), f"{name} = {as_number}({name})\n{deeper}"))
     yield Fix(_TITLE, (*edits, Edit(after, f"\n{indent}{name} = {as_number}({name})")))
 
 
@@ -105,12 +117,9 @@ def _is_read_times_number(value: ast.expr, read: ast.AST, kind: str, scope: Scop
     return all(scope.is_whole(call) for call in calls)
 
 
-def _holder(node: ast.AST, loop: ast.AST) -> ast.stmt | None:
-    """The innermost statement of a loop that holds a node."""
-    found: ast.stmt | None = None
-    for statement in ast.walk(loop):
-        if isinstance(statement, (ast.AugAssign, ast.Assign)) and any(
-            n is node for n in ast.walk(statement)
-        ):
-            found = statement
-    return found
+def _within(body: list[ast.stmt], name: str) -> bool:
+    return any(_is_name(n, name) for statement in body for n in ast.walk(statement))
+
+
+def _is_name(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
