@@ -137,6 +137,11 @@ def list_method(it: Interpreter, one: ListOf, name: str, call: Call) -> Value:
         return NONE
     if name in ("pop", "popleft", "get", "get_nowait"):
         return elements_of_list(one)
+    if name in ("index", "remove", "count"):
+        held = tuple(a for a in elements_of_list(one) if isinstance(a, Tensor))
+        if any(isinstance(a, Tensor) for a in call.argument(0) or ()):
+            compare_in_order(it, held, call)
+        return NUMBER
     if name == "copy":
         return (one,)
     if name == "sort":
