@@ -97,6 +97,11 @@ def dict_method(it: Interpreter, one: DictOf, name: str, call: Call) -> Value:
         return NONE
     if name == "copy":
         return (one,)
+    if name == "__setitem__":
+        machine.put(one, call.argument(0) or UNKNOWN, call.argument(1) or UNKNOWN)
+        return NONE
+    if name == "__getitem__":
+        return looked_up(one, call.argument(0) or UNKNOWN)
     return UNKNOWN
 
 
