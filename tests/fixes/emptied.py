@@ -6,7 +6,8 @@ torch.manual_seed(0)
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 model = nn.Linear(1024, 1024).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-batches = [torch.randn(8192, 1024, device=device) for _ in range(40)]
+rows = 8192 if torch.cuda.is_available() else 8
+batches = [torch.randn(rows, 1024, device=device) for _ in range(40)]
 
 for x in batches:
     loss = model(x).pow(2).mean()

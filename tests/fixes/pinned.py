@@ -5,8 +5,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 torch.manual_seed(0)
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-model = nn.Linear(4096, 2).to(device)
-dataset = TensorDataset(torch.randn(1280, 4096), torch.randint(0, 2, (1280,)))
+model = nn.Linear(1024, 2).to(device)
+dataset = TensorDataset(torch.randn(1280, 1024), torch.randint(0, 2, (1280,)))
 loader = DataLoader(dataset, batch_size=32, pin_memory=True)
 
 total = torch.zeros((), dtype=torch.double, device=device)
