@@ -24,7 +24,7 @@ def warnings(folder: Path, files: Mapping[str, str]) -> list[str]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text))
     paths = [str(folder / name) for name in files]
-    project = rooflint.open_project(paths, lambda path: _text(path), [str(folder)])
+    project = rooflint.open_project(lambda: paths, lambda path: _text(path), [str(folder)])
     found: list[str] = []
     for path in project.in_order():
         file = project.file(path)
@@ -152,7 +152,7 @@ def test_the_loop_that_makes_a_line_hot_is_named_with_its_file(tmp_path: Path) -
     helpers = tmp_path / "helpers.py"
     helpers.write_text("def accuracy(out, y):\n    return (out.argmax(1) == y).sum().item()\n")
     paths = [str(tmp_path / "train.py"), str(helpers)]
-    project = rooflint.open_project(paths, _text)
+    project = rooflint.open_project(lambda: paths, _text)
     project.settle(str(helpers))
     file = project.file(str(helpers))
     assert file is not None
@@ -242,7 +242,7 @@ other([torch.randn(4, 8)])
     ],
 )
 def test_an_edit_finds_what_a_fresh_look_finds(old: str, new: str) -> None:
-    project = rooflint.open_project([], lambda path: None)
+    project = rooflint.open_project(list, lambda path: None)
     before = rooflint.open_source("a.py", EDITED)
     rooflint.check(before, project=project)
     text = EDITED.replace(old, new, 1)
@@ -318,7 +318,7 @@ def test_what_is_let_go_of_needs_no_collector(tmp_path: Path) -> None:
 
 
 def _check_and_release(paths: list[str]) -> None:
-    project = rooflint.open_project(paths, _text)
+    project = rooflint.open_project(lambda: paths, _text)
     for path in paths:
         file = project.file(path)
         assert file is not None

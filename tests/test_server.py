@@ -137,6 +137,46 @@ async def test_diagnostics_move_with_the_text_above_them(client: LanguageClient,
     assert found.range.start.line == ITEM_LINE + 2
 
 
+HELPER = """\
+def accuracy(out):
+    return out.sum().item()
+"""
+
+CALLER = """\
+import torch
+from helper import accuracy
+
+model = torch.nn.Linear(8, 8).cuda()
+for step in range(100):
+    accuracy(model(torch.ones(8, 8, device="cuda")))
+"""
+
+
+async def test_a_helper_is_judged_by_the_file_that_calls_it(client: LanguageClient, tmp_path: Path):
+    (tmp_path / "train.py").write_text(CALLER)
+    (tmp_path / "helper.py").write_text(HELPER)
+    uri = open_text(client, tmp_path / "helper.py", HELPER)
+    while not (found := await published(client, uri, 1)):
+        pass  # It is looked at alone first.
+    assert under(HELPER, found[0].range) == "out.sum().item()"
+    assert "train.py:5" in found[0].message
+    places = found[0].related_information or []
+    assert any(place.location.uri.endswith("train.py") for place in places)
+
+
+async def test_an_edit_of_one_open_file_reaches_another(client: LanguageClient, tmp_path: Path):
+    on_cpu = CALLER.replace(".cuda()", "").replace(', device="cuda"', "")
+    for name in ("train.py", "helper.py"):
+        (tmp_path / name).touch()
+    train = open_text(client, tmp_path / "train.py", on_cpu)
+    helper = open_text(client, tmp_path / "helper.py", HELPER)
+    assert await published(client, train, 1) == []
+    assert await published(client, helper, 1) == []
+    change(client, train, 2, (0, 0), (len(on_cpu.splitlines()), 0), CALLER)
+    while not await published(client, helper, 1):
+        pass
+
+
 async def test_a_mended_line_loses_its_diagnostic(client: LanguageClient, tmp_path: Path):
     uri = open_text(client, tmp_path / "train.py", TRAIN)
     await published(client, uri, 1)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from threading import Event
 
     from rooflint.config import Config, Configs
-    from rooflint.flow import Project
+    from rooflint.flow import Project as Project
     from rooflint.model import Finding, Fix, LineReport, Recording, Report, Severity
     from rooflint.runs.request import ProfileRequest, Progress
     from rooflint.source import SourceFile
@@ -30,12 +30,15 @@ def open_source(path: str, text: str, previous: SourceFile | None = None) -> Sou
 
 
 def open_project(
-    paths: Iterable[str], read: Callable[[str], str | None], folders: Iterable[str] = ()
+    paths: Callable[[], Iterable[str]],
+    read: Callable[[str], str | None],
+    folders: Iterable[str] = (),
 ) -> Project:
     """Files that are judged together, by what they import of each other and how it is called.
 
-    `read` gives the text of a file, `None` if it cannot be read; `folders` are where absolute
-    imports are looked for, besides a file's own folder and package.
+    `paths` gives the files that may use others; `read` gives the text of a file, `None` if it
+    cannot be read; `folders` are where absolute imports are looked for, besides a file's own
+    folder and package.
     """
     from rooflint.flow import Project
 

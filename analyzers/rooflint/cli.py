@@ -106,7 +106,7 @@ def _check_paths(options: argparse.Namespace) -> int:
     for note in dict.fromkeys(note for config in settings.values() for note in config.notes):
         _say(note)
     folders = [str(path) for path in map(Path, options.paths) if path.is_dir()]
-    project = rooflint.open_project(map(str, files), text_of, folders)
+    project = rooflint.open_project(lambda: map(str, files), text_of, folders)
     for name in project.in_order():
         with _Told() as problem:
             file = project.file(name) or rooflint.open_source(name, read_text(Path(name)))

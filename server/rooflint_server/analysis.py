@@ -10,6 +10,7 @@ import rooflint
 from rooflint.model import Finding, LineReport
 
 if TYPE_CHECKING:
+    from rooflint import Project
     from rooflint.config import Config
     from rooflint.model import Report
     from rooflint.source import SourceFile
@@ -20,6 +21,8 @@ class Basis:
     """What an analysis rests on: if any of it is another, the analysis is out of date."""
 
     edits: int
+    learned: int
+    """How often more was found out about the files around it."""
     config: Config
     report: Report | None
 
@@ -27,7 +30,8 @@ class Basis:
         return self.has_findings_of(other) and self.report is other.report
 
     def has_findings_of(self, other: Basis) -> bool:
-        return self.edits == other.edits and self.config == other.config
+        mine = (self.edits, self.learned, self.config)
+        return mine == (other.edits, other.learned, other.config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +79,19 @@ class Analysis:
         return replace(finding, because=because)
 
 
-def analyse(path: str, text: Sequence[str], basis: Basis, before: Analysis | None) -> Analysis:
+def analyse(
+    path: str, text: Sequence[str], basis: Basis, before: Analysis | None, project: Project
+) -> Analysis:
     """All that is known of a text. What an earlier analysis has of it is not looked for again."""
     if before and before.source and before.basis.has_findings_of(basis):
         source, findings = before.source, before.findings
     else:
         previous = before.source if before else None
-        source = rooflint.open_source(path, "".join(text), previous)
-        findings = () if basis.config.excludes(path) else rooflint.check(source, basis.config)
+        source = previous
+        if source is None or before is None or before.basis.edits != basis.edits:
+            source = rooflint.open_source(path, "".join(text), previous)
+        left_out = basis.config.excludes(path)
+        findings = () if left_out else rooflint.check(source, basis.config, project)
     measured = (
         rooflint.follow_edits(basis.report, {path: "".join(text)}).get(path, {})
         if basis.report

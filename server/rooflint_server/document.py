@@ -29,6 +29,8 @@ class Document:
     lines: list[str] = field(default_factory=lambda: [""])
     edits: int = 0
     """How often the text was changed."""
+    learned: int = 0
+    """How often more was found out about it by following the files around it."""
     analysis: Analysis | None = None
     """What was last found out about it, perhaps before the last edits."""
 

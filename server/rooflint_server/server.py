@@ -31,7 +31,7 @@ from rooflint_server.wire import Protocol, converse, open_loopback, open_stdio
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-WATCHED = ("**/pyproject.toml", "**/.rooflint/recordings/*/meta.json")
+WATCHED = ("**/*.py", "**/pyproject.toml", "**/.rooflint/recordings/*/meta.json")
 """Settings, and what is recorded in a terminal meanwhile."""
 
 log = logging.getLogger("rooflint.server")
@@ -192,6 +192,8 @@ def did_change_watched_files(params: lsp.DidChangeWatchedFilesParams) -> None:
     if session.read_configs():
         _show_anew()
     for path in paths:
+        if path.suffix == ".py" and str(path) not in session.documents:
+            session.changed_on_disk.add(str(path))
         if path.name == "meta.json" and session.run is None:
             _in_background(_load_latest(str(path.parents[3])))
 
@@ -270,14 +272,25 @@ async def _publish_when_known(document: Document) -> None:
             session.touch(document)
         elif session.documents.get(document.path) is document:
             _publish(document, diagnostics)
+            _in_background(_learn(document))
     finally:
         session.publishing = None
         protocol().wake()
 
 
+async def _learn(document: Document) -> None:
+    """Find out more about a document, and about others that are open and may use it."""
+    for one in (document, *(d for d in session.documents.values() if d is not document)):
+        if await session.learn(one):
+            session.touch(one)
+            _show_anew()
+
+
 async def diagnostic(params: lsp.DocumentDiagnosticParams) -> lsp.DocumentDiagnosticReport:
     document = _document(params.text_document)
     known = await diagnostics_of(document) if document else []
+    if document:
+        _in_background(_learn(document))
     return lsp.RelatedFullDocumentDiagnosticReport(known)
 
 

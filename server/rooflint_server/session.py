@@ -8,18 +8,28 @@ import logging
 import os
 import threading
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Event
+from typing import TYPE_CHECKING
 
 import rooflint
 from rooflint.config import Config
+from rooflint.files import python_files, text_of
 from rooflint.model import Report, RooflintError
 from rooflint_server.analysis import Analysis, Basis, analyse
 from rooflint_server.document import Document, Encoding
 
+if TYPE_CHECKING:
+    from rooflint import Project
+
 LONG_LINES = 2000
 """Files up to here are looked at in well under a second."""
 PATIENCE_S, LONG_PATIENCE_S = 2.0, 0.05
+LEARN_AFTER_S = 0.4
+"""Of silence, after which the files around a document are followed."""
+MOST_FILES = 3_000
+"""Of a root that are asked whom they import."""
 
 log = logging.getLogger("rooflint.server")
 
@@ -60,6 +70,8 @@ class Look:
 
     document: Document
     done: asyncio.Future[None]
+    learns: Project | None = None
+    """What is asked all about the document, which may take long; `None`: it is looked at."""
 
 
 @dataclass(slots=True)
@@ -81,6 +93,9 @@ class Session:
     """Roots whose last recording was looked for."""
     outdated: list[Document] = field(default_factory=list[Document])
     """Documents to publish, the one changed last at the end."""
+    projects: dict[str, Project] = field(default_factory=dict[str, "Project"])
+    """What is known of the files of each root."""
+    changed_on_disk: set[str] = field(default_factory=set[str])
     configs: dict[str, Config] = field(default_factory=dict[str, Config])
     """By folder; read anew after each save."""
 
@@ -142,8 +157,41 @@ class Session:
             if self._look is None:
                 self._look = Look(document, asyncio.get_running_loop().create_future())
                 self._begin(self._look)
+            elif self._look.learns is not None:
+                self._look.learns.cancel()
             await asyncio.shield(self._look.done)
         return document.analysis
+
+    async def learn(self, document: Document) -> bool:
+        """Find out all about a document by the files around it; whether there was more to know.
+
+        Only while nothing else is to be done, and not right after an edit.
+        """
+        await asyncio.sleep(LEARN_AFTER_S)
+        if self._look is not None or not self.is_known(document):
+            return False
+        loop = asyncio.get_running_loop()
+        project = self.project_of(document.path)
+        look = self._look = Look(document, loop.create_future(), project)
+
+        def end(more: bool) -> None:
+            document.learned += more
+            self._look = None
+            look.done.set_result(None)
+
+        def run() -> None:
+            more = False
+            try:
+                more = project.settle(document.path)
+            except Exception:
+                log.exception("looking at the files around %s failed", document.path)
+            with contextlib.suppress(RuntimeError):  # The loop may have ended before us.
+                loop.call_soon_threadsafe(end, more)
+
+        learned = document.learned
+        threading.Thread(target=run, name="rooflint-learn", daemon=True).start()
+        await asyncio.shield(look.done)
+        return learned != document.learned
 
     async def know_soon(self, document: Document) -> Analysis | None:
         """What is known of the document by now; short ones are waited for, long ones hardly."""
@@ -158,6 +206,8 @@ class Session:
         document, basis = look.document, self._basis(look.document)
         text, before = tuple(document.lines), document.analysis
         loop = asyncio.get_running_loop()
+        project = self.project_of(document.path)
+        changed, self.changed_on_disk = self.changed_on_disk, set()
 
         def end(analysis: Analysis, error: Exception | None) -> None:
             document.analysis, self._look = analysis, None
@@ -168,7 +218,9 @@ class Session:
         def run() -> None:
             error = None
             try:
-                analysis = analyse(document.path, text, basis, before)
+                for path in changed:
+                    project.changed(path)
+                analysis = analyse(document.path, text, basis, before, project)
             except Exception as fault:  # Told, and not tried again before the next edit.
                 analysis, error = Analysis(basis, text), fault
             with contextlib.suppress(RuntimeError):  # The loop may have ended before us.
@@ -179,7 +231,20 @@ class Session:
 
     def _basis(self, document: Document) -> Basis:
         path = document.path
-        return Basis(document.edits, self.config_of(path), self.report_of(path))
+        return Basis(document.edits, document.learned, self.config_of(path), self.report_of(path))
+
+    def project_of(self, path: str) -> Project:
+        """What is known of the files around a file."""
+        root = self.root_of(path)
+        if root not in self.projects:
+            files = partial(_files_of, root)
+            self.projects[root] = rooflint.open_project(files, self._text_of, [root])
+        return self.projects[root]
+
+    def _text_of(self, path: str) -> str | None:
+        """The text of a file as it is open, or else on disk."""
+        document = self.documents.get(path)
+        return "".join(tuple(document.lines)) if document else text_of(path)
 
     def config_of(self, path: str) -> Config:
         """The settings of the project around a file; those that make no sense are left aside."""
@@ -197,6 +262,14 @@ class Session:
         if Path(path).is_absolute():
             return str(Path(path).parent)
         return self.folders[0] if self.folders else str(Path.cwd())
+
+
+def _files_of(root: str) -> list[str]:
+    try:
+        found = python_files(root, rooflint.open_configs(), MOST_FILES)
+    except RooflintError:  # Settings that make no sense, which is told elsewhere.
+        return []
+    return [str(path) for path in found.paths]
 
 
 def _inside(path: str, folder: str) -> bool:

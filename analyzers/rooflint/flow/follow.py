@@ -86,6 +86,7 @@ class Following:
 
     def edit(self, file: SourceFile) -> None:
         """Take the file as an edit left it."""
+        self._program.machine = self._interpreter.machine
         if file.blocks == self._interpreter.file.blocks:
             self._interpreter.file = file
         elif follow_again(self._interpreter, file, self._called):

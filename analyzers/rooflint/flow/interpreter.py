@@ -24,7 +24,7 @@ from rooflint.flow import (
     statements,
     unasked,
 )
-from rooflint.flow.machine import Call, Found, Machine, OutOfBudget, Uses
+from rooflint.flow.machine import Call, Cancelled, Found, Machine, OutOfBudget, Uses
 from rooflint.flow.other_files import OtherFile, module_frame
 from rooflint.flow.program import Program
 from rooflint.flow.values import (
@@ -51,7 +51,7 @@ class Interpreter:
     def __init__(self, file: SourceFile, program: Program):
         self.file = file
         self.program = program
-        self.machine = Machine()
+        self.machine = program.machine = Machine()
         self.functions: list[Function] = []
         """Those of the file itself."""
         self.escapes: list[loops.Escape] = []
@@ -170,7 +170,7 @@ class Interpreter:
             try:
                 if follow is not None and follow(self, statement, frame) is False:
                     return False
-            except OutOfBudget:
+            except (OutOfBudget, Cancelled):
                 raise
             except (Exception, RecursionError):
                 # A fault of ours costs the statement at hand, not the file.

@@ -45,6 +45,10 @@ class OutOfBudget(Exception):
     """The file is too entangled to be followed to its end."""
 
 
+class Cancelled(Exception):
+    """What was being found out is no longer asked for."""
+
+
 @dataclass(slots=True)
 class Call:
     """A call with its arguments followed."""
@@ -153,6 +157,8 @@ class Machine:
         self.last_sync: int | None = None
         self.steps = 0
         self.limit = MOST_STATEMENTS
+        self.cancelled = False
+        """Set by another thread: the next statement is not followed."""
         self.enough = MOST_STATEMENTS
         """After so many statements and calls, what nothing calls follows no more functions."""
         self.steps_elsewhere = 0
@@ -474,6 +480,8 @@ class Machine:
         self.steps += 1
         if self.steps > self.limit:
             raise OutOfBudget
+        if self.cancelled:
+            raise Cancelled
 
     def let_go(self) -> None:
         """Take the objects apart."""

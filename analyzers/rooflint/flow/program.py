@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 
 from rooflint.flow.bindings import statements_by_name
+from rooflint.flow.machine import Machine
 from rooflint.source import Block, SourceFile
 
 _FOREIGN = frozenset(("torch", "numpy", "site-packages", "dist-packages"))
@@ -29,6 +30,8 @@ class Program:
         self._names: dict[str, frozenset[str]] = {}
         self._places: dict[str, tuple[str, ...]] = {}
         self._characters = 0
+        self.machine: Machine | None = None
+        """Of the file that is followed now, or was last."""
 
     def put(self, file: SourceFile) -> None:
         """Take a file as it stands now."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from rooflint.flow.follow import DeviceFlow, Following, together
+from rooflint.flow.machine import Cancelled
 from rooflint.flow.program import Program
 from rooflint.source import SourceFile
 
@@ -22,17 +23,17 @@ _MOST_USERS = 24
 class Project:
     """The files of a folder that is worked on, and what is known of them.
 
-    `paths` are the files that may use others; `read` gives a file's text, `None` if it cannot
+    `paths` gives the files that may use others; `read` gives a file's text, `None` if it cannot
     be read; `folders` are where absolute imports are looked for besides.
     """
 
     def __init__(
         self,
-        paths: Iterable[str],
+        paths: Callable[[], Iterable[str]],
         read: Callable[[str], str | None],
         folders: Iterable[str] = (),
     ):
-        self._paths = dict.fromkeys(paths)
+        self._paths = paths
         self._read = read
         self._program = Program(read, folders)
         self._users: dict[str, set[str]] | None = None
@@ -43,15 +44,18 @@ class Project:
         """What following a file said of it and of others."""
         self._about: dict[str, set[str]] = {}
         """Of whom something is known from following whom."""
+        self._told: dict[str, DeviceFlow] = {}
+        """What was last said of a file."""
         self._outdated: set[str] = set()
         """Files that use one which has changed since they were followed."""
+        self._is_cancelled = False
 
     def in_order(self) -> Iterator[str]:
         """The files, those that use others first, so that all is known of each when it comes."""
         seen: set[str] = set()
         done: set[str] = set()
         users = self._index()
-        for start in sorted(self._paths, key=lambda path: (path not in self._scripts, path)):
+        for start in sorted(self._paths(), key=lambda path: (path not in self._scripts, path)):
             waiting = [start]
             while waiting:
                 one = waiting[-1]
@@ -81,27 +85,43 @@ class Project:
             self._keep(path, following)
         else:
             self._follow(file)
-        return together(self._flows[root][path] for root in sorted(self._about.get(path, ())))
+        known = self._told[path] = self._known(path)
+        return known
 
     def settle(self, path: str) -> bool:
         """Find out all about a file: by those that use it, and by following it as a whole.
 
-        Whether anything had to be followed for that.
+        Whether more is known of it than `flow_of` said last. Another thread may `cancel` it.
         """
-        followed = False
+        self._is_cancelled = False
+        try:
+            return self._settle(path)
+        except Cancelled:
+            return False
+
+    def cancel(self) -> None:
+        """Have `settle` end soon, with what is known by then."""
+        self._is_cancelled = True
+        if self._program.machine is not None:
+            self._program.machine.cancelled = True
+
+    def _settle(self, path: str) -> bool:
         for user in [*self._all_users(path), path]:
             following = self._followings.get(user)
             is_exact = following is None or user != path or following.is_exact
             if user in self._flows and user not in self._outdated and is_exact:
                 continue
+            self._go_on()
             file = self._program.file(user)
             if file is not None:
                 self._follow(file)
-                followed = True
-        return followed
+        return self._known(path) != self._told.get(path)
+
+    def _known(self, path: str) -> DeviceFlow:
+        return together(self._flows[root][path] for root in sorted(self._about.get(path, ())))
 
     def changed(self, path: str) -> None:
-        """A file is another one on disk: read it again when it is needed."""
+        """A file is another one on disk, or is no more: read it again when it is needed."""
         self._program.drop(path)
         self._outdated |= self._about.get(path, set())
         self._followings.pop(path, None)
@@ -115,6 +135,7 @@ class Project:
         following = self._followings.pop(path, None)
         if following is not None:
             following.let_go()
+        self._told.pop(path, None)
         self._program.drop(path)
 
     def _follow(self, file: SourceFile) -> None:
@@ -148,12 +169,18 @@ class Project:
                     waiting.append(user)
         return list(found)[:_MOST_USERS][::-1]
 
+    def _go_on(self) -> None:
+        if self._is_cancelled:
+            raise Cancelled
+
     def _index(self) -> dict[str, set[str]]:
         if self._users is None:
-            self._users = {}
+            users: dict[str, set[str]] = {}
             self._scripts.clear()
-            for path in self._paths:
-                self._read_imports(path, self._read(path) or "", self._users)
+            for path in self._paths():
+                self._go_on()
+                self._read_imports(path, self._read(path) or "", users)
+            self._users = users
         return self._users
 
     def _read_imports(self, path: str, text: str, users: dict[str, set[str]]) -> None:
