@@ -235,7 +235,7 @@ def call_function(it: Interpreter, function: Function, receiver: Atom | None, ca
         return (Generator(function, receiver, tuple(call.arguments), keywords),)
     if (
         len(machine.running) >= _DEEPEST_CALL
-        or sum(f.node is function.node for f in machine.running) >= 3
+        or [f.node for f in machine.running].count(function.node) >= 3
     ):
         return UNKNOWN
     aside = function.is_elsewhere and machine.unasked

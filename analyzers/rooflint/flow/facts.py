@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from rooflint.flow.values import Clock, Site
+from rooflint.flow.values import Clock, Site, plain
 from rooflint.model import Heat
 
 TRAINING_WORK = 4.0
@@ -86,14 +86,14 @@ class Loop:
         return named and (self.nested < TRAINING_WORK or self.own >= MODEL_WORK)
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Guard:
     """A condition that holds on some steps only."""
 
     site: Site
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class CallFrom:
     """A call of a function of the file."""
 
@@ -106,7 +106,7 @@ PathItem = Loop | Guard | CallFrom
 Path = tuple[PathItem, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Wait:
     """An expression at which the host waits for the GPU."""
 

@@ -66,7 +66,7 @@ def on_for(it: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
         batch: Value = (Tensor("cpu"),)
         places.copy_to_gpu(it, node.iter, frame, batch, True, None, "prepared")
         element = loaders.on_device(element, Site(frame.block, node.iter))
-    elif _loops_over_data(it, node):
+    elif _loops_over_data(it, node, frame):
         element = looped(element)
     if element != NUMBER:
         loop.is_pass = bool(_DATA_NAME.search(names_of(node.iter)) or _BATCH_NAME.search(loop.name))
@@ -152,14 +152,15 @@ def _turns(
     return True
 
 
-def _loops_over_data(it: Interpreter, node: ast.For | ast.AsyncFor) -> bool:
+def _loops_over_data(it: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
     """Whether a loop trains, or its iterable is called what data is called."""
     if any(function.name == "forward" for function in it.machine.running):
         return False
     known = it.data_loops.get(id(node))
     if known is None:
-        known = it.data_loops[id(node)] = bool(_DATA_NAME.search(names_of(node.iter))) or any(
-            isinstance(n, ast.Attribute) and n.attr == "backward" for n in ast.walk(node)
+        known = it.data_loops[id(node)] = bool(_DATA_NAME.search(names_of(node.iter))) or (
+            ".backward" in frame.block.text
+            and any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in ast.walk(node))
         )
     return known
 
@@ -310,6 +311,8 @@ def _elements_of(atom: Atom) -> Value:
 
 
 def names_of(node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
     return " ".join(
         n.id if isinstance(n, ast.Name) else n.attr
         for n in ast.walk(node)

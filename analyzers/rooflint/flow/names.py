@@ -171,8 +171,10 @@ def on_name(it: Interpreter, node: ast.Name, frame: Frame) -> Value:
             it.machine.uses.names.add(node.id)
         found = look.vars.get(node.id)
         if found is not None:
-            if any(a.__class__ is Imported for a in found):
-                found = look.vars[node.id] = it.looked_up(found)
+            for atom in found:
+                if atom.__class__ is Imported:
+                    found = look.vars[node.id] = it.looked_up(found)
+                    break
             return found
         outermost, look = look, look.parent
     if outermost.later is not None:
@@ -190,6 +192,8 @@ def on_attribute(it: Interpreter, node: ast.Attribute, frame: Frame) -> Value:
 
 def attribute(it: Interpreter, base: Value, name: str, node: ast.expr, frame: Frame) -> Value:
     """What an attribute of a value may be."""
+    if len(base) == 1:
+        return attribute_of(it, base[0], name, node, frame) or UNKNOWN
     return join_all([attribute_of(it, a, name, node, frame) for a in base]) or UNKNOWN
 
 

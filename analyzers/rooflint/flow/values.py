@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from rooflint.source import Block
 
@@ -19,7 +20,22 @@ Kind = Literal["bool", "int", "float"]
 
 _MOST_ALTERNATIVES = 8
 _MOST_CONSTANTS = 4
+_MOST_KNOWN_CONSTANTS = 4096
 _DEEPEST_TUPLE = 5
+
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+
+    _Plain = TypeVar("_Plain")
+
+    @dataclass_transform(frozen_default=True, field_specifiers=(field,))
+    def plain(cls: type[_Plain]) -> type[_Plain]:
+        """Nobody changes one: it is as if it were frozen."""
+        return cls
+else:
+    # Python takes three times as long to make a frozen one, and following makes very many.
+    plain = dataclass(slots=True, unsafe_hash=True)
 
 
 class Site(NamedTuple):
@@ -33,7 +49,7 @@ class Site(NamedTuple):
         return self.block.segment(self.node)
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Unknown:
     """Could be anything."""
 
@@ -41,7 +57,7 @@ class Unknown:
     """It comes out of a loop over something unknown, as the batches of a loader do."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Const:
     """A literal: string, number, boolean, None."""
 
@@ -49,22 +65,22 @@ class Const:
     type: str
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Num:
     """A Python number (or boolean) in host memory."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Text:
     """A Python string."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Array:
     """A NumPy array or scalar: host memory."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Tensor:
     """A tensor: where it lives, and what of it decides whether an operation waits."""
 
@@ -82,7 +98,7 @@ class Tensor:
     """The copy to the host, by identity, that nobody waited for when it was started."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Opaque:
     """Something of unknown shape (a model, its output, a batch) that lives on the GPU."""
 
@@ -92,21 +108,21 @@ class Opaque:
     since: Site | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class DeviceIs:
     """A `torch.device` or what stands for one."""
 
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Ref:
     """Something imported, by its full name: `torch.nn.functional.relu`."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Imported:
     """A name of another file of the program, not yet looked up."""
 
@@ -117,7 +133,7 @@ class Imported:
     """What it is called if the other file does not know it."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Module:
     """Another file of the program, or the folder of a package, as its importers see it."""
 
@@ -125,13 +141,13 @@ class Module:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class TupleOf:
     items: tuple[Value, ...]
     names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Items:
     """Something to iterate over, all of whose elements look alike."""
 
@@ -142,7 +158,7 @@ class Items:
     """Batches that Accelerate copies to the GPU as they come."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Clock:
     """A reading of the host's clock, and what the GPU had to do at that moment."""
 
@@ -167,7 +183,7 @@ class Clock:
         return self.last_launch > self.last_wait
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Bound:
     """A function of the file with its `self`."""
 
@@ -175,7 +191,7 @@ class Bound:
     receiver: Atom
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Method:
     """A method of a library's object, not yet called."""
 
@@ -183,7 +199,7 @@ class Method:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Generator:
     """A generator that has not run yet."""
 
@@ -193,7 +209,7 @@ class Generator:
     keywords: tuple[tuple[str, Value], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Partial:
     """`functools.partial(function, ...)`."""
 
@@ -202,7 +218,7 @@ class Partial:
     keywords: tuple[tuple[str, Value], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Super:
     """`super()` of a class, seen from an object."""
 
@@ -399,6 +415,7 @@ TRUE: Value = (Const(True, "bool"),)
 FALSE: Value = (Const(False, "bool"),)
 
 
+@lru_cache(_MOST_KNOWN_CONSTANTS, typed=True)
 def constant(value: object) -> Value:
     return (Const(value, type(value).__name__),)
 
@@ -419,6 +436,8 @@ def join(first: Value, second: Value) -> Value:
 
 
 def join_all(values: list[Value] | tuple[Value, ...]) -> Value:
+    if len(values) == 1:
+        return values[0]
     joined: Value = ()
     for value in values:
         joined = join(joined, value)
