@@ -55,10 +55,9 @@ def list_of(it: Interpreter, call: Call, element: Value, what: str) -> Value:
 
 
 def dict_of(it: Interpreter, one: Instance, node: ast.AST) -> Value:
-    """`vars(one)`: its attributes by name."""
+    """`vars(one)`: its attributes by name, and what is put there is one."""
     made = it.machine.dict_at(node, f"attributes {id(one)}")
-    for name, value in one.attributes.items():
-        it.machine.put(made, constant(name), value)
+    made.known, made.born = one.attributes, one.born
     return (made,)
 
 

@@ -254,6 +254,9 @@ def attribute_of(it: Interpreter, atom: Atom, name: str, node: ast.expr, frame: 
     if isinstance(atom, (Array, ListOf, DictOf, Items, Text, Const, Generator)):
         if isinstance(atom, Array) and name in ("shape", "size", "ndim", "dtype"):
             return items_of(NUMBER) if name == "shape" else NUMBER
+        if isinstance(atom, (Const, Text)) and name == "value":
+            # A member of an enumeration stands for its value.
+            return (atom,)
         if isinstance(atom, Array) and name in ("T", "real", "imag", "flat"):
             return (atom,)
         return (Method(atom, name),)

@@ -87,7 +87,7 @@ EXTENDS_CONTAINER = frozenset(
 """What a class of the file extends that holds elements."""
 
 _CHAINED = frozenset(
-    """eval train float half double bfloat16 type requires_grad_ compile share_memory apply
+    """eval train float half double bfloat16 type requires_grad_ compile share_memory
     to_empty zero_grad""".split()
 )
 
@@ -392,6 +392,18 @@ def object_method(
     return call_unknown(it, call)
 
 
+def _parts_of(one: Instance) -> list[Instance]:
+    """A module and the modules it is made of."""
+    found, waiting = [one], [one]
+    while waiting and len(found) < 50:
+        part = waiting.pop()
+        for value in (*part.attributes.values(), *part.facts.get("children", ())):
+            new = [a for a in value if isinstance(a, Instance) and a.is_module and a not in found]
+            found += new
+            waiting += new
+    return found
+
+
 def _parameter_of(one: Instance) -> Tensor:
     return Tensor(one.place, one.sure, kind="float", grad=True, since=one.since)
 
@@ -409,6 +421,10 @@ def _module_method(
         return moved(it, (one,), place, sure, call, non_blocking=False, source=subject)
     if name == "compile":
         compile_one(it, one)
+    if name == "apply":
+        for part in _parts_of(one):
+            call_with(it, call.argument(0, "fn") or UNKNOWN, [(part,)], call)
+        return (one,)
     if name in _CHAINED:
         return (one,)
     if name == "parameters" or name == "buffers":

@@ -38,9 +38,11 @@ from rooflint.flow.values import (
     TEXT,
     UNKNOWN,
     Atom,
+    Bound,
     Const,
     DeviceIs,
     DictOf,
+    Function,
     Generator,
     Instance,
     ListOf,
@@ -56,7 +58,6 @@ from rooflint.flow.values import (
     items_of,
     join,
     join_all,
-    string_of,
     tuple_of,
 )
 
@@ -239,8 +240,19 @@ def _zip(it: Interpreter, call: Call) -> Value:
         if columns:
             return tuple_of(columns)
         return items_of(items_of(it.elements(row, call.node, call.frame)))
+    rows = [v[0] for v in call.arguments if len(v) == 1 and isinstance(v[0], TupleOf)]
+    widths = {len(row.items) for row in rows}
+    if _is_spread(call) and len(rows) == len(call.arguments) and len(widths) == 1:
+        return tuple_of(
+            [items_of(join_all([r.items[i] for r in rows])) for i in range(widths.pop())]
+        )
     parts = [it.elements(v, call.node, call.frame) for v in call.arguments]
     return through(tuple_of(parts), *call.arguments)
+
+
+def _is_spread(call: Call) -> bool:
+    """Whether its only argument is `*rows`."""
+    return len(call.nodes) == 1 and isinstance(call.nodes[0], ast.Starred)
 
 
 def _map(it: Interpreter, call: Call) -> Value:
@@ -303,10 +315,17 @@ def _getattr(it: Interpreter, call: Call) -> Value:
 
 
 def _setattr(it: Interpreter, call: Call) -> Value:
-    name = string_of(call.argument(1) or ())
+    given = call.argument(1) or ()
+    names = [str(a.value) for a in given if isinstance(a, Const) and a.type == "str"]
+    value = call.argument(2) or UNKNOWN
+    wraps = len(names) > 1 and any(isinstance(a, (Function, Bound, Partial)) for a in value)
+    if len(names) < len(given) or wraps:
+        # Which method a wrapper is put around is not told by all of their names.
+        names = ["*"]
     for atom in call.argument(0) or ():
         if isinstance(atom, Instance):
-            it.machine.write_attribute(atom, name or "*", call.argument(2) or UNKNOWN)
+            for name in names:
+                it.machine.write_attribute(atom, name, value)
     return NONE
 
 
