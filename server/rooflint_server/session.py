@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import threading
@@ -185,6 +186,9 @@ class Session:
                 more = project.settle(document.path)
             except Exception:
                 log.exception("looking at the files around %s failed", document.path)
+            # Trees live long: the collector shall not go through them again and again.
+            gc.collect(1)
+            gc.freeze()
             with contextlib.suppress(RuntimeError):  # The loop may have ended before us.
                 loop.call_soon_threadsafe(end, more)
 

@@ -93,6 +93,7 @@ class Following:
             self.is_exact = False
             self.flows = _flows(self._interpreter)
         else:
+            self.let_go()
             self.__init__(file, self._program, self._called)
 
 

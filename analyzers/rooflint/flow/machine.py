@@ -368,7 +368,7 @@ class Machine:
         self.steps = self.steps_elsewhere = 0
         self.limit = MOST_STATEMENTS
         self.running.clear()
-        self.unasked = False
+        self.unasked = self.cancelled = False
 
     def replay(self, trace: Trace, prefix: Path) -> None:
         """The effects of a run that is not repeated."""

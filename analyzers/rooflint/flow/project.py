@@ -153,6 +153,9 @@ class Project:
     def _keep(self, path: str, following: Following) -> None:
         for known in self._flows.get(path, {}).keys() - following.flows.keys():
             self._about[known].discard(path)
+        before = self._followings.get(path)
+        if before is not None and before is not following:
+            before.let_go()
         self._followings[path], self._flows[path] = following, following.flows
         for known in following.flows:
             self._about.setdefault(known, set()).add(path)
