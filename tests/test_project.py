@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import random
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
@@ -328,3 +329,26 @@ def _check_and_release(paths: list[str]) -> None:
 
 def _objects_of_programs() -> int:
     return sum(isinstance(one, (Function, Machine)) for one in gc.get_objects())
+
+
+CASES = sorted((Path(__file__).parent / "cases").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", CASES[::6], ids=lambda path: path.stem)
+def test_after_any_edits_a_settled_file_reads_as_a_fresh_one(path: Path) -> None:
+    dice = random.Random(path.stem)
+    text = path.read_text()
+    project = rooflint.open_project(list, lambda path: None)
+    file = rooflint.open_source("case.py", text)
+    for _ in range(12):
+        rooflint.check(file, project=project)
+        lines = text.split("\n")
+        at = dice.randrange(len(lines))
+        indent = " " * (len(lines[at]) - len(lines[at].lstrip()))
+        new = dice.choice(["x = 1", "loss = loss.item()", "def f(x):", "print(loss)", ")", "if x:"])
+        text = "\n".join([*lines[:at], indent + new, *lines[at + dice.choice([0, 1]) :]])
+        file = rooflint.open_source("case.py", text, file)
+    rooflint.check(file, project=project)
+    project.settle("case.py")
+    alone = rooflint.open_project(list, lambda path: None)
+    assert rooflint.check(file, project=project) == rooflint.check(file, project=alone)
