@@ -5,12 +5,10 @@ from __future__ import annotations
 import argparse
 import gc
 import os
-import signal
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from threading import Event
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import rooflint
 from rooflint.model import ProfileError, RooflintError
@@ -151,6 +149,9 @@ class _Told:
 
 
 def _profile(options: argparse.Namespace) -> int:
+    import signal
+    from threading import Event
+
     from rooflint.runs.request import request_of
 
     request = request_of(options.target, options.python or sys.executable, Path.cwd())
@@ -223,9 +224,21 @@ def _server(options: argparse.Namespace) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
+    def __init__(self, **options: Any):
+        super().__init__(formatter_class=_formatter, **options)
+
     def error(self, message: str) -> NoReturn:
         print(f"rooflint: {message}: see `{self.prog} --help`", file=sys.stderr)
         sys.exit(FAILED)
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    # Left alone, argparse loads shutil to ask how wide the terminal is, for every option.
+    try:
+        width = int(os.environ.get("COLUMNS", "0")) or os.get_terminal_size().columns
+    except (ValueError, OSError):
+        width = 80
+    return argparse.HelpFormatter(prog, width=width - 2)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -7,9 +7,8 @@ never zero; where a number is known, its `Provenance` says how.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 Severity = Literal["error", "warning", "information", "hint"]
 Kind = Literal["sync", "timing", "copy", "race", "advice"]
@@ -92,254 +91,28 @@ class Finding:
         return self.heat == "every step"
 
 
-# --- from a recording -------------------------------------------------------------------
+# --- from a recording: see recorded.py --------------------------------------------------
 
+if TYPE_CHECKING:
+    from rooflint.recorded import Copy as Copy
+    from rooflint.recorded import Counters as Counters
+    from rooflint.recorded import Device as Device
+    from rooflint.recorded import Gain as Gain
+    from rooflint.recorded import KernelCost as KernelCost
+    from rooflint.recorded import LineCost as LineCost
+    from rooflint.recorded import LineReport as LineReport
+    from rooflint.recorded import Peaks as Peaks
+    from rooflint.recorded import Recording as Recording
+    from rooflint.recorded import Report as Report
+    from rooflint.recorded import Step as Step
+    from rooflint.recorded import SyncCall as SyncCall
+    from rooflint.recorded import Verdict as Verdict
+else:
 
-@dataclass(frozen=True, slots=True)
-class Device:
-    """What the run ran on."""
+    def __getattr__(name: str) -> Any:
+        # Making these takes longer than checking a small file, which needs none of them.
+        if name.startswith("__"):
+            raise AttributeError(name)
+        from rooflint import recorded
 
-    kind: Literal["cuda", "rocm", "cpu", "other"]
-    name: str
-    count: int = 1
-    compute_capability: tuple[int, int] | None = None
-    sm_count: int | None = None
-    memory_bytes: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Peaks:
-    """The roof: sustained rates that the device can reach, by precision.
-
-    `flop_per_s` is keyed by "fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8"; where both
-    kinds of unit compute in a type, "tensor fp64" is that of the tensor cores.
-    """
-
-    flop_per_s: Mapping[str, float]
-    dram_bytes_per_s: float
-    provenance: Provenance
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One iteration of the loop that was recorded; times on the profiler's clock."""
-
-    start_us: float
-    end_us: float
-
-
-@dataclass(frozen=True, slots=True)
-class SyncCall:
-    """All host calls of one name that wait for the device (`cudaStreamSynchronize`, ...)."""
-
-    name: str
-    count: int
-    host_us: float
-
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """All copies of one direction ("HtoD", "DtoH", "DtoD", "PtoP"); `None` bytes: not recorded."""
-
-    direction: str
-    count: int
-    gpu_us: float
-    byte_count: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Counters:
-    """Hardware counters of one kernel, averaged over the launches that ncu measured.
-
-    Ratios are of peak, 0 to 1. `flop_by_pipe` holds executed operations (whole tiles) keyed
-    like `Peaks.flop_per_s`, with a "tensor " prefix on tensor-core pipes. Absent: `None`.
-    """
-
-    launch_count: int
-    duration_us: float | None = None
-    dram_read_bytes: float | None = None
-    dram_write_bytes: float | None = None
-    flop_by_pipe: Mapping[str, float] = field(default_factory=dict[str, float])
-    sm_ratio: float | None = None
-    memory_ratio: float | None = None
-    dram_ratio: float | None = None
-    l2_ratio: float | None = None
-    l1_ratio: float | None = None
-    occupancy_ratio: float | None = None
-    theoretical_occupancy_ratio: float | None = None
-    occupancy_limiter: str | None = None
-    waves: float | None = None
-    registers: int | None = None
-    spill_bytes: float | None = None
-    sectors_per_load: float | None = None
-    sectors_per_store: float | None = None
-    stalls: tuple[tuple[str, float], ...] = ()
-    """Reasons why warps waited, the largest first, each with its share of the waiting."""
-    peaks: Peaks | None = None
-    """The roof as the report itself states it."""
-
-    @property
-    def dram_bytes(self) -> float | None:
-        if self.dram_read_bytes is None or self.dram_write_bytes is None:
-            return None
-        return self.dram_read_bytes + self.dram_write_bytes
-
-
-@dataclass(frozen=True, slots=True)
-class KernelCost:
-    """One kernel at one launch shape on one line (`None`: not known). Totals over the window."""
-
-    name: str
-    path: str | None
-    line: int | None
-    backward: bool
-    launch_count: int
-    gpu_us: float
-    grid: tuple[int, int, int] | None = None
-    block: tuple[int, int, int] | None = None
-    op: str | None = None
-    """The torch operator that launched it (`aten::mm`)."""
-    precision: str | None = None
-    """The type it computes in, keyed like `Peaks.flop_per_s`, if the op's inputs tell."""
-    flop: float | None = None
-    """Model FLOPs from the op's shapes, over all launches."""
-    minimal_bytes: float | None = None
-    """What the op's shapes say must move, over all launches."""
-    counters: Counters | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LineCost:
-    """What one line cost over the recorded window. Divide by `Recording.step_count` to show a step.
-
-    On a run without a GPU, `forward_us` and `backward_us` are the CPU's time in torch operators.
-    """
-
-    path: str
-    line: int
-    function: str | None = None
-    forward_us: float = 0.0
-    backward_us: float = 0.0
-    cpu_us: float | None = None
-    """Host time spent on this line itself, calls into other lines of the user left out."""
-    host_wait_us: float = 0.0
-    wait_count: int = 0
-    gpu_idle_us: float = 0.0
-    """How long the GPU then had nothing to do because of the waiting."""
-    launch_idle_us: float = 0.0
-    """How long the GPU had nothing to do because this line's launches came late."""
-    launch_count: int = 0
-    flop: float | None = None
-    flop_provenance: Provenance | None = None
-    dram_bytes: float | None = None
-    dram_provenance: Provenance | None = None
-    precision: str | None = None
-
-    @property
-    def device_us(self) -> float:
-        return self.forward_us + self.backward_us
-
-
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """A run: what it ran on, its window, its steps, and what each line and kernel cost."""
-
-    origin: str
-    """The folder or file that it was read from."""
-    device: Device
-    steps: tuple[Step, ...]
-    window_us: float
-    gpu_busy_us: float | None
-    """Union of kernels, copies and sets over all streams of a device, summed over devices."""
-    gpu_span_us: float | None
-    kernel_count: int
-    sync_calls: tuple[SyncCall, ...]
-    copies: tuple[Copy, ...]
-    unattributed_us: float
-    """Device time that no line can be named for."""
-    lines: tuple[LineCost, ...]
-    kernels: tuple[KernelCost, ...]
-    peaks: Peaks | None = None
-    counters_ratio: float | None = None
-    """Share of the GPU time whose kernels were measured by ncu; `None`: no counters."""
-    plain_step_us: float | None = None
-    """Step time without the profiler, if a stretch of steps was timed first."""
-    steps_seen: int | None = None
-    first_step: int | None = None
-    """Which of the `steps_seen` steps the window starts at, from 0."""
-    argv: tuple[str, ...] = ()
-    versions: Mapping[str, str] = field(default_factory=dict[str, str])
-    source_hashes: Mapping[str, str] = field(default_factory=dict[str, str])
-    """SHA-256 of each of the user's files as it was run, by path."""
-    sources: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The text of the user's files as it was run, by path, where the recording kept it."""
-    exit_code: int | None = None
-    """How the script ended; `None`: not known (a trace made elsewhere)."""
-    notes: tuple[str, ...] = ()
-    """What is missing or was given up, a sentence each."""
-
-    @property
-    def step_count(self) -> int:
-        return max(1, len(self.steps))
-
-    @property
-    def step_us(self) -> float:
-        """Mean time of a recorded step (the whole window where no steps are known)."""
-        if self.steps:
-            return (self.steps[-1].end_us - self.steps[0].start_us) / len(self.steps)
-        return self.window_us
-
-
-# --- where the two meet -----------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What limits a line, why (with its numbers), and what to do about it."""
-
-    limiter: Limiter
-    reason: str
-    advice: str | None = None
-    provenance: Provenance = "measured"
-    roof_ratio: float | None = None
-    """Achieved rate as a share of the roof at this intensity."""
-    saves_us: float | None = None
-    """At most this much of the recorded window, if the advice is followed."""
-    free: bool = False
-    """A wait that costs nothing, since the GPU had work or was idle anyway."""
-
-
-@dataclass(frozen=True, slots=True)
-class LineReport:
-    """All that is known of one line: its findings, its cost, its verdict, its kernels."""
-
-    path: str
-    line: int
-    findings: tuple[Finding, ...] = ()
-    cost: LineCost | None = None
-    verdict: Verdict | None = None
-    kernels: tuple[KernelCost, ...] = ()
-    stale: bool = False
-    """The line was changed since it was measured."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gain:
-    """One of the things that cost most: what, where, and what it could save at most."""
-
-    title: str
-    saves_us: float
-    """Over the recorded window. Gains of one report never add up to more than the window."""
-    path: str | None = None
-    line: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """A recording, judged: the step as a whole, each line, and what to do first."""
-
-    recording: Recording
-    step: Verdict
-    lines: tuple[LineReport, ...]
-    gains: tuple[Gain, ...]
+        return getattr(recorded, name)
