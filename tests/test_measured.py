@@ -79,14 +79,40 @@ UNDECIDABLE = {
     "tqdm.set_description(f-string)",
 }
 
-UNEVEN = {
-    "distributions",
-    "indexing",
-    "progress",
-    "python",
-    "tensorboard",
-    "torchmetrics",
-    "training",
+SHAPE_DECIDES = "a wait for some shapes only"
+IDENTICAL = "the same object is equal without a look at it"
+NOTHING_LEFT = "there was nothing to wait for: what it asks for was done before the spin"
+EXCEPTIONS = {
+    "indexing": {"x.__getitem__(idx)": "nobody writes an index that way"},
+    "python": {
+        "operator.contains([s2, s], s)": "nobody writes `in` that way",
+        'string.Template("$loss").substitute(loss=s)': "string templates are not followed",
+        "if s in [s]: pass": IDENTICAL,
+        "[s].index(s)": IDENTICAL,
+        "filter(None, v[:3])": "nothing is filtered before somebody asks for it",
+    },
+    "sampled_functions": {
+        **{
+            f"torch._segment_reduce(a0, '{how}', axis=0, unsafe=False, initial=1, lengths=a1)": (
+                "a private function"
+            )
+            for how in ("max", "mean", "min", "sum", "prod")
+        },
+        "torch.linalg.lu_factor_ex(a0, pivot=True)": SHAPE_DECIDES,
+        "torch.linalg.lu_factor_ex(a0, pivot=False)": SHAPE_DECIDES,
+        "torch.linalg.lu(a0, pivot=True)": SHAPE_DECIDES,
+        "torch.linalg.lu(a0, pivot=False)": SHAPE_DECIDES,
+        "torch.equal(a0, a1)": "tensors of different shapes are unequal without a look at them",
+    },
+    "training": {
+        "torch.equal(v, v)": IDENTICAL,
+        "scaler.get_scale()": "before its first use a scaler has its scale on the host",
+        "torch.sparse_coo_tensor(torch.zeros(2, 1, dtype=torch.int64, device=d), "
+        "torch.ones(1, device=d), (8, 8)).coalesce()": SHAPE_DECIDES,
+        "sparse.coalesce()": "it was coalesced already",
+        "stream.synchronize()": NOTHING_LEFT,
+        "end.record() ;; end.synchronize()": NOTHING_LEFT,
+    },
 }
 
 LISTS = sorted(path.stem for path in FOLDER.glob("*.json") if path.stem != "operations")
@@ -155,7 +181,13 @@ def test_an_operation_has_a_finding_if_and_only_if_it_waited() -> None:
 
 @pytest.mark.parametrize("name", LISTS)
 def test_a_listed_operation_has_a_finding_if_and_only_if_it_waited(name: str) -> None:
-    assert len(misjudged(measured(name))) <= 0.02 * len(measured(name)) or name in UNEVEN
+    assert misjudged(measured(name)) == set(EXCEPTIONS.get(name, {}))
+
+
+def test_of_all_listed_operations_less_than_one_in_a_hundred_is_misjudged() -> None:
+    programs = {p: waited for name in LISTS for p, waited in measured(name).items()}
+    keys = {key for table in EXCEPTIONS.values() for key in table}
+    assert sum(p.key in keys for p in programs) < 0.01 * len(programs)
 
 
 @pytest.mark.parametrize("name", ["", *LISTS])

@@ -22,7 +22,8 @@ import torchmetrics
 from torchmetrics.classification import BinaryAccuracy, MulticlassAccuracy
 
 labels = torch.randint(0, 2, (4,), device=device)
-accuracy = MulticlassAccuracy(num_classes=2).to(device)
+accuracy = MulticlassAccuracy(num_classes=2, average="micro").to(device)
+balanced = MulticlassAccuracy(num_classes=2, validate_args=False).to(device)
 binary = BinaryAccuracy().to(device)
 unchecked = torchmetrics.Accuracy(task="binary", validate_args=False).to(device)
 average = torchmetrics.MeanMetric().to(device)
@@ -34,6 +35,7 @@ for step in range(100):
     out = model(torch.randn(4, 8, device=device)).softmax(-1)
     out.sum().backward()
     accuracy.update(out, labels)  # fine: scores are not counted
+    balanced.update(out, labels)  # want `balanced.update(out, labels)` the metric checks its input
     accuracy.update(out.argmax(1), labels)  # want `accuracy.update(out.argmax(1), labels)` the metric checks its input
     binary.update(out[:, 0], labels)  # want `binary.update(out[:, 0], labels)` the metric checks its input
     unchecked.update(out[:, 0], labels)  # fine

@@ -148,6 +148,12 @@ def list_method(it: Interpreter, one: ListOf, name: str, call: Call) -> Value:
         return NUMBER
     if name == "copy":
         return (one,)
+    if name in ("index", "count", "remove"):
+        held = tuple(a for a in elements_of_list(one) if isinstance(a, Tensor) and a.place == "gpu")
+        if held:
+            why = "Python compares the elements one by one"
+            machine.wait("iterate", call.node, call.frame, held, reason=why)
+        return NUMBER
     if name == "sort":
         elements = elements_of_list(one)
         key = call.keywords.get("key")

@@ -40,7 +40,7 @@ def make_distribution(it: Interpreter, path: str, name: str, call: Call) -> Valu
     on_gpu = [t for v in values for t in gpu_tensors_in(v)]
     checked = machine.validates and not is_false(call.keywords.get("validate_args"))
     nested = [a for v in values for a in v if isinstance(a, Instance) and "sample" in a.facts]
-    one.facts["checked"] = checked and bool(on_gpu)
+    one.facts["checked"] = checked
     if on_gpu:
         machine.work(TENSOR_WORK)
         _wait_for_making(it, name, values, on_gpu, checked, call)
@@ -70,7 +70,9 @@ def _wait_for_making(
     """What the host waits for while a distribution is made of tensors on the GPU."""
     machine = it.machine
     inside = known.MAKING_WAITS.get(name, "")
-    if name == "MultivariateNormal" and "scale_tril" in call.keywords:
+    if (name == "MultivariateNormal" and "scale_tril" in call.keywords) or (
+        name == "ContinuousBernoulli" and "logits" in call.keywords
+    ):
         inside = ""
     copies = name in known.BROADCASTS and any(
         isinstance(a, Num) or (isinstance(a, Const) and a.type in ("int", "float"))
@@ -101,7 +103,8 @@ def distribution_method(it: Interpreter, one: Instance, name: str, call: Call) -
     if name in ("sample", "rsample", "sample_n"):
         if gpu_tensors_in(sample):
             machine.work(TENSOR_WORK)
-        if name != "rsample" and one.facts.get("sample waits") and gpu_tensors_in(sample):
+        waits = one.facts.get("sample waits") if name != "rsample" else kind in known.RSAMPLE_WAITS
+        if waits and gpu_tensors_in(sample):
             machine.wait(
                 "distribution",
                 call.node,

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 def item(it: Interpreter, base: Value, index: Value, node: ast.Subscript, frame: Frame) -> Value:
     """`base[index]`."""
     results: list[Value] = []
-    machine = it.machine
     for atom in base:
         if isinstance(atom, Tensor):
             results.append(_tensor_item(it, atom, index, node, frame))
@@ -56,21 +55,15 @@ def item(it: Interpreter, base: Value, index: Value, node: ast.Subscript, frame:
         elif isinstance(atom, DictOf):
             results.append(looked_up(atom, index))
         elif isinstance(atom, (ListOf, TupleOf)):
-            if _scalar_on_gpu(index):
-                machine.wait(
-                    "index",
-                    node,
-                    frame,
-                    index,
-                    subject=node.slice,
-                    reason="a list needs its index on the host",
-                )
+            _needs_index(it, index, node, frame)
             results.append(_sequence_item(atom, index, node))
         elif isinstance(atom, Items):
+            _needs_index(it, index, node, frame)
             results.append((atom,) if _is_slice(index) else atom.element)
         elif isinstance(atom, Array):
             results.append((atom,))
         elif isinstance(atom, (Text, Const)):
+            _needs_index(it, index, node, frame)
             results.append(TEXT)
         elif isinstance(atom, Instance):
             results.append(_object_item(it, atom, index, node, frame))
@@ -79,6 +72,13 @@ def item(it: Interpreter, base: Value, index: Value, node: ast.Subscript, frame:
         else:
             results.append(UNKNOWN)
     return join_all(results) or UNKNOWN
+
+
+def _needs_index(it: Interpreter, index: Value, node: ast.Subscript, frame: Frame) -> None:
+    """A sequence of Python's is asked for a place that a tensor holds."""
+    if _scalar_on_gpu(index):
+        why = "a sequence needs its index on the host"
+        it.machine.wait("index", node, frame, index, subject=node.slice, reason=why)
 
 
 def _mask_of_opaque(
@@ -186,7 +186,10 @@ def _tensor_item(
                         )
                     ndim = None if one.ndim != 0 else (ndim - 1 if ndim else None)
                     continue
-                if one.place == "cpu" and atom.place == "gpu" and one.ndim != 0:
+                if one.place == "cpu" and one.kind == "bool":
+                    # The host makes an index of it, and sends a small one without a wait.
+                    ndim = None
+                elif one.place == "cpu" and atom.place == "gpu" and one.ndim != 0:
                     _index_copy(it, part_node, frame, atom, "an index tensor from the host", one)
                     ndim = None
                 elif one.kind == "bool" or (one.kind is None and _looks_like_mask(part_node)):
@@ -289,6 +292,14 @@ def _looks_like_mask(node: ast.expr) -> bool:
     return "mask" in name
 
 
+def _is_number_of_host(atom: Atom) -> bool:
+    if isinstance(atom, Tensor):
+        return atom.place == "cpu" and atom.ndim == 0
+    return isinstance(atom, Num) or (
+        isinstance(atom, Const) and atom.type in ("int", "float", "bool")
+    )
+
+
 def store_item(
     it: Interpreter, base: Value, index: Value, value: Value, target: ast.Subscript, frame: Frame
 ) -> None:
@@ -301,21 +312,25 @@ def store_item(
             held = tuple(a for a in value if isinstance(a, Tensor))
             why = "an array of NumPy holds host numbers"
             machine.wait("float", target, frame, held, subject=None, reason=why)
+        if isinstance(atom, Tensor) and atom.place == "cpu" and gpu_atoms(value):
+            held = tuple(a for a in value if isinstance(a, Tensor))
+            why = "a tensor of the host takes in a copy"
+            machine.wait("cpu", target, frame, held, subject=None, reason=why)
         if not isinstance(atom, Tensor) or atom.place == "cpu":
             continue
         parts = _index_parts(index, target.slice)
-        numbers = bool(value) and all(
-            isinstance(a, Num) or (isinstance(a, Const) and a.type in ("int", "float", "bool"))
-            for a in value
-        )
+        numbers = bool(value) and all(_is_number_of_host(a) for a in value)
         integers = 0
-        advanced, masks = False, 0
+        advanced, masks, flag = False, 0, False
         for part, part_node in parts:
             for one in part:
                 if isinstance(one, Tensor):
-                    if one.kind == "bool":
+                    if one.place == "cpu" and one.ndim == 0:
+                        integers += 1
+                    elif one.kind == "bool" and one.place != "cpu":
                         masks += 1
-                    elif one.place == "cpu" and one.ndim != 0:
+                        flag = flag or one.ndim == 0
+                    elif one.place == "cpu":
                         _index_copy(
                             it, part_node, frame, atom, "an index tensor from the host", one
                         )
@@ -347,7 +362,7 @@ def store_item(
                 subject=target,
                 reason="the number is copied to the GPU first",
             )
-        elif masks > 1 or (masks and stored):
+        elif flag or masks > 1 or (masks and any(t.place != "cpu" or t.ndim != 0 for t in stored)):
             held = stored[0] if stored else atom
             machine.wait(
                 "mask",

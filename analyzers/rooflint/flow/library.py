@@ -12,6 +12,7 @@ from rooflint.flow.distributions import make_distribution
 from rooflint.flow.facts import MODEL_WORK, TENSOR_WORK, TRAINING_WORK, Wait
 from rooflint.flow.machine import Call
 from rooflint.flow.making import create, create_like, make_parameter, tensor_from_data, typed_tensor
+from rooflint.flow.metrics import metric_function
 from rooflint.flow.objects import (
     initialize,
     make_module,
@@ -60,6 +61,7 @@ from rooflint.flow.values import (
     items_of,
     join,
     join_all,
+    string_of,
     tuple_of,
 )
 from rooflint.flow.workers import EXECUTORS
@@ -72,7 +74,7 @@ BUILTINS = frozenset(
     """print float int bool complex str repr format len range enumerate zip map filter sorted min
     max sum any all list tuple dict set frozenset isinstance issubclass hasattr getattr setattr
     iter next abs round type id reversed callable property staticmethod classmethod super open
-    divmod pow hash vars object exit slice""".split()
+    divmod pow hash vars object exit slice chr bin hex oct bytes ascii""".split()
 )
 
 
@@ -130,7 +132,8 @@ def call_named(it: Interpreter, path: str, call: Call) -> Value:
         return (Array(),)
     if root == "math":
         for i, value in enumerate(call.arguments):
-            convert_to_number(it, value, call, i)
+            each = it.elements(value, call.node, call.frame) if name == "fsum" else value
+            convert_to_number(it, each, call, i)
         return NUMBER
     if path in ("wandb.init", "rich.console.Console"):
         return (instance_at(path, it, call),)
@@ -141,7 +144,10 @@ def call_named(it: Interpreter, path: str, call: Call) -> Value:
         return UNKNOWN  # It looks at functions and calls none.
     if root == "logging" or path.startswith("logging."):
         if name == "getLogger":
-            return (instance_at("logging.Logger", it, call),)
+            one = instance_at("logging.Logger", it, call)
+            asked = call.argument(0, "name")
+            one.facts["name"] = "" if asked is None else string_of(asked) or "__name__"
+            return (one,)
         return log_message(it, name, call)
     if path.startswith("tqdm."):
         one = instance_at("tqdm.tqdm", it, call)
@@ -155,6 +161,7 @@ def call_named(it: Interpreter, path: str, call: Call) -> Value:
             one = instance_at(path, it, call)
             one.is_module = True
             return (one,)
+        metric_function(it, name, call)
         return call_unknown(it, call)
     if path in ("accelerate.Accelerator", "accelerate.accelerator.Accelerator"):
         return (instance_at("accelerate.Accelerator", it, call),)
@@ -237,7 +244,8 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
     if path in known.GPU_TENSOR_TYPES or path in known.CPU_TENSOR_TYPES:
         return typed_tensor(it, path, call)
     if root == "torch":
-        makes_normal = name == "normal" and not any(tensors_in(v) for v in call.arguments[:2])
+        asked = (call.argument(0, "mean"), call.argument(1, "std"))
+        makes_normal = name == "normal" and not any(tensors_in(v) for v in asked)
         if name in known.CREATES or makes_normal:
             return create(it, name, call)
         if name in known.CREATES_LIKE:
@@ -262,6 +270,8 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
         held = gpu_tensors_in(call.argument(0, "sequence"))
         why = "the order of the rows is on the GPU and the lengths are not"
         machine.wait("read", call.node, call.frame, tuple(held), reason=why)
+    if name == "save_on_cpu":
+        return (instance_at(path, it, call),)
     if root.startswith("torch.cuda") or path in (
         "torch.accelerator.synchronize",
         "torch.accelerator.empty_cache",
@@ -335,6 +345,9 @@ def _cuda(it: Interpreter, name: str, path: str, call: Call) -> Value:
 def _nn_utils(it: Interpreter, path: str, name: str, call: Call) -> Value:
     if name in ("clip_grad_norm_", "clip_grad_norm", "get_total_norm"):
         gpu: Value = tuple(gpu_tensors_in(call.argument(0, "parameters", "tensors"))) or ()
+        if gpu and name != "get_total_norm" and gpu_tensors_in(call.argument(1, "max_norm")):
+            why = "the largest norm must be a number on the host"
+            it.machine.wait("scalar", call.node, call.frame, gpu, reason=why)
         checked = call.argument(3, "error_if_nonfinite")
         if gpu and checked is not None and not is_false(checked):
             it.machine.wait(

@@ -182,7 +182,8 @@ class Machine:
         self.uses_gpu = False
         self.packs_unsorted = False
         """Whether sequences were packed on the GPU in an order of their own."""
-        self.logs_info = False
+        self.log_levels: dict[str, int] = {}
+        """What each logger shows, by name; the root's is empty."""
         """Whether messages of level INFO are shown."""
         self.traces: list[Trace] = []
         self.before_modules: list[Value] = []
@@ -340,7 +341,7 @@ class Machine:
             dict(self.switches),
             self.uses_gpu,
             self.packs_unsorted,
-            self.logs_info,
+            dict(self.log_levels),
             list(self.before_modules),
             list(self.after_modules),
             list(self.after_gradients),
@@ -354,11 +355,12 @@ class Machine:
             switches,
             self.uses_gpu,
             self.packs_unsorted,
-            self.logs_info,
+            log_levels,
             before_modules,
             after_modules,
             after_gradients,
         ) = settings
+        self.log_levels = dict(log_levels)
         self.before_modules, self.after_modules = list(before_modules), list(after_modules)
         self.after_gradients, self.switches = list(after_gradients), dict(switches)
 

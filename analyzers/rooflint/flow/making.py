@@ -37,6 +37,7 @@ from rooflint.flow.values import (
     gpu_atoms,
     join_all,
 )
+from rooflint.flow.waiting import wait_of
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
@@ -103,6 +104,10 @@ def create_like(it: Interpreter, name: str, call: Call) -> Value:
     if not like:
         return UNKNOWN
     first = like[0]
+    wait = wait_of(f"torch.{name}", call.arguments, call)
+    if wait is not None:
+        held: Value = (replace(first),)
+        it.machine.wait(wait[0], call.node, call.frame, held, subject=None, reason=wait[1])
     if isinstance(first, Opaque):
         return (Tensor("gpu", first.sure, since=first.since),)
     place, sure = first.place, first.sure

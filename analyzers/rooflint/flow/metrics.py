@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rooflint.flow.machine import Call
 from rooflint.flow.places import gpu_tensors_in, is_false
-from rooflint.flow.values import Instance, Tensor, Value, string_of
+from rooflint.flow.values import NONE, Instance, Tensor, Value, string_of
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
@@ -37,6 +37,10 @@ _AT_THE_END = frozenset(
     KendallRankCorrCoef""".split()
 )
 """Quiet to update; they wait for their result, which calling the metric computes each time."""
+_FUNCTIONS = frozenset(
+    """auroc average_precision roc precision_recall_curve confusion_matrix cohen_kappa jaccard_index
+    matthews_corrcoef r2_score""".split()
+)
 _TASK = re.compile(r"^(Multiclass|Binary|Multilabel)")
 _CHECKS = "the metric checks its input on the host"
 
@@ -77,14 +81,45 @@ def _waits(one: Instance, call: Call, is_called: bool) -> bool | None:
     if name in _LOOKS_FOR_NAN:
         return string_of(keywords.get("nan_strategy", ())) != "disable"
     if name in _CURVES:
-        return True if is_called else (checked if task == "multiclass" else None)
+        if is_called or _has_thresholds(keywords):
+            return True
+        return checked if task == "multiclass" else False
     if name in _COUNTS:
+        average = string_of(keywords.get("average", ())) or ("macro" if prefix else "micro")
+        if task == "multiclass" and (average != "micro" or "ignore_index" in keywords):
+            # By class it counts with bincount; what is to be ignored is left out by a mask.
+            return True
         if not checked:
             return False
         if task == "binary":
             return True
         return _are_whole(call.argument(0, "preds")) if task == "multiclass" else None
     return None
+
+
+def compute_metric(it: Interpreter, one: Instance, call: Call) -> None:
+    """A metric is asked for its value over all that it took in."""
+    name = _TASK.sub("", one.path.rpartition(".")[2])
+    over_all = name in _CURVES and not _has_thresholds(one.facts.get("keywords", {}))
+    if one.place == "gpu" and (over_all or name == "R2Score"):
+        metric: Value = (Tensor("gpu", one.sure),)
+        why = "the metric computes its value from all that it took in, with checks on the host"
+        it.machine.wait(
+            "library", call.node, call.frame, metric, detail="metric", sure=True, reason=why
+        )
+
+
+def metric_function(it: Interpreter, name: str, call: Call) -> None:
+    """A metric's function of `torchmetrics.functional`."""
+    held = tuple(t for v in call.arguments for t in gpu_tensors_in(v))
+    if held and name in _FUNCTIONS:
+        it.machine.wait(
+            "library", call.node, call.frame, held, detail="metric", sure=True, reason=_CHECKS
+        )
+
+
+def _has_thresholds(keywords: dict[str, Value]) -> bool:
+    return keywords.get("thresholds", NONE) != NONE
 
 
 def _are_whole(predictions: Value | None) -> bool | None:

@@ -14,12 +14,13 @@ from rooflint.flow.containers import dict_method, list_method
 from rooflint.flow.distributions import distribution_method
 from rooflint.flow.facts import MODEL_WORK
 from rooflint.flow.machine import Call, fixed_items
-from rooflint.flow.metrics import update_metric
+from rooflint.flow.metrics import compute_metric, update_metric
 from rooflint.flow.places import (
     NO_GRAD,
     call_with,
     device_asked,
     expression_of,
+    is_false,
     moved,
     names_dtype,
     place_asked,
@@ -264,7 +265,9 @@ def module_output(it: Interpreter, one: Instance, call: Call) -> Value:
     masked = any(isinstance(t, Tensor) and t.masked for t in tensors) and grad
     if place == "gpu":
         machine.work(MODEL_WORK)
-        if name.startswith("BatchNorm") and keywords.get("momentum") == NONE:
+        built: list[Value] = one.facts.get("arguments", [])
+        momentum = keywords.get("momentum") or (built[2] if len(built) > 2 else ())
+        if name.startswith("BatchNorm") and momentum == NONE:
             module: Value = (Tensor("gpu", sure),)
             machine.wait(
                 "library",
@@ -275,6 +278,8 @@ def module_output(it: Interpreter, one: Instance, call: Call) -> Value:
                 reason="with momentum=None it reads its batch counter on the host",
             )
             machine.work(MODEL_WORK)
+        if name == "TransformerEncoder":
+            _look_at_masks(it, one, call)
         loss: Value = (Tensor("gpu", sure),)
         if name == "AdaptiveLogSoftmaxWithLoss":
             why = "it selects each cluster's rows with a mask"
@@ -307,6 +312,19 @@ def module_output(it: Interpreter, one: Instance, call: Call) -> Value:
     if name == "MultiheadAttention":
         return tuple_of([(result,), (result,)])
     return (result,)
+
+
+def _look_at_masks(it: Interpreter, one: Instance, call: Call) -> None:
+    """`nn.TransformerEncoder` asks whether a mask is causal, and packs what is padded."""
+    mask, padding = call.argument(1, "mask"), call.argument(2, "src_key_padding_mask")
+    reason = ""
+    if mask not in (None, NONE) and "is_causal" not in call.keywords:
+        reason = "it compares the mask with a causal one on the host"
+    elif padding not in (None, NONE) and one.facts.get("evaluates"):
+        reason = "in evaluation it packs what the mask leaves, whose size is read on the host"
+    held: Value = (Tensor("gpu", one.sure),)
+    if reason:
+        it.machine.wait("library", call.node, call.frame, held, reason=reason)
 
 
 def call_object(it: Interpreter, one: Instance, call: Call) -> Value:
@@ -374,7 +392,7 @@ def object_method(
         log_values(it, call, "it reads the value on the host", sure=True)
         return NONE
     if path == "logging.Logger":
-        return log_message(it, name, call)
+        return log_message(it, name, call, one.facts.get("name", ""))
     if path.startswith("argparse."):
         return argparse_method(it, one, name, call)
     if path == "accelerate.Accelerator":
@@ -384,6 +402,7 @@ def object_method(
             update_metric(it, one, call, is_called=name == "forward")
             return NONE
         if name == "compute":
+            compute_metric(it, one, call)
             return (Tensor(one.place, one.sure, kind="float", ndim=0, since=one.since),)
     if path.startswith("torch.utils.data") and name in ("set_epoch", "__len__"):
         return NONE
@@ -425,6 +444,12 @@ def _module_method(
         for part in _parts_of(one):
             call_with(it, call.argument(0, "fn") or UNKNOWN, [(part,)], call)
         return (one,)
+    if name == "update_parameters" and one.place == "gpu":
+        why = "it asks a counter on the GPU whether this is the first update"
+        it.machine.wait("library", call.node, call.frame, parameter, reason=why)
+        return NONE
+    if name in ("train", "eval"):
+        one.facts["evaluates"] = name == "eval" or is_false(call.argument(0, "mode"))
     if name in _CHAINED:
         return (one,)
     if name == "parameters" or name == "buffers":

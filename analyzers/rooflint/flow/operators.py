@@ -68,6 +68,9 @@ def binary(
     if isinstance(op, ast.Mod) and any(_is_text(a) for a in left):
         text.formatted(it, right, right_node, node, frame)
         return text.filled_in(left)
+    if isinstance(op, ast.Mult):
+        _repeated(it, left, right, right_node, node, frame)
+        _repeated(it, right, left, left_node, node, frame)
     results: list[Value] = []
     on_gpu = False
     for a in left:
@@ -86,6 +89,21 @@ def binary(
     if on_gpu:
         it.machine.work(TENSOR_WORK)
     return join_all(results) or UNKNOWN
+
+
+def _repeated(
+    it: Interpreter,
+    sequence: Value,
+    times: Value,
+    times_node: ast.expr,
+    node: ast.expr | ast.stmt,
+    frame: Frame,
+) -> None:
+    """`[0] * n` with a tensor for `n`."""
+    if sequence and all(isinstance(a, (ListOf, TupleOf)) or _is_text(a) for a in sequence):
+        held = tuple(a for a in times if isinstance(a, Tensor))
+        why = "a sequence is repeated as often as a number on the host says"
+        it.machine.wait("index", node, frame, held, subject=times_node, reason=why)
 
 
 def _difference(
@@ -153,6 +171,8 @@ def _comparison(
         same = _is_equal(left, right)
         if same is not None:
             return constant(same is isinstance(op, ast.Eq))
+        if ast.unparse(left_node) != ast.unparse(right_node):
+            _compare_inside(it, left, right, left_node, node, frame)
     arrivals.read(it, left, node, frame, left_node)
     arrivals.read(it, right, node, frame, right_node)
     results: list[Value] = []
@@ -169,6 +189,17 @@ def _comparison(
     if on_gpu:
         it.machine.work(TENSOR_WORK)
     return join_all(results) or NUMBER
+
+
+def _compare_inside(
+    it: Interpreter, left: Value, right: Value, left_node: ast.expr, node: ast.Compare, frame: Frame
+) -> None:
+    """Sequences and dicts are equal if their elements are."""
+    if all(isinstance(a, (ListOf, TupleOf, DictOf)) for a in (*left, *right)):
+        held = tuple(t for t in places.gpu_tensors_in(left) if isinstance(t, Tensor))
+        if held and places.gpu_tensors_in(right):
+            why = "Python compares the elements one by one"
+            it.machine.wait("iterate", node, frame, held, subject=left_node, reason=why)
 
 
 def _combine(a: Atom, b: Atom, op: ast.operator) -> Value | None:

@@ -28,7 +28,7 @@ from rooflint.flow.places import (
     without_arguments,
 )
 from rooflint.flow.tensors import run_backward
-from rooflint.flow.text import print_values, shows_info, text_of
+from rooflint.flow.text import level_of, print_values, text_of
 from rooflint.flow.timing import time_repeated
 from rooflint.flow.type_checks import has_attribute, hasattr_of, isinstance_of
 from rooflint.flow.values import (
@@ -147,6 +147,17 @@ def _sorted(it: Interpreter, call: Call) -> Value:
         it, call_with(it, key, [elements], call) if key is not None else elements, call
     )
     return list_of(it, call, elements, "sorted")
+
+
+def _some_of(it: Interpreter, call: Call) -> Value:
+    """`heapq.nlargest(n, iterable)`."""
+    return _sorted(it, replace(call, arguments=call.arguments[1:], nodes=call.nodes[1:]))
+
+
+def _place_of(it: Interpreter, call: Call) -> Value:
+    """`bisect.bisect(a, x)`: compared until the place is found."""
+    convert_to_number(it, call.argument(1, "x") or UNKNOWN, call, 1)
+    return NUMBER
 
 
 def _any(it: Interpreter, call: Call) -> Value:
@@ -559,7 +570,9 @@ def _save(it: Interpreter, call: Call) -> Value:
 
 def _basic_config(it: Interpreter, call: Call) -> Value:
     """`logging.basicConfig(level=logging.INFO)`."""
-    it.machine.logs_info = it.machine.logs_info or shows_info(call.argument(-1, "level"))
+    level = level_of(call.argument(-1, "level"))
+    if level is not None:
+        it.machine.log_levels[""] = level
     return NONE
 
 
@@ -627,6 +640,25 @@ HANDLERS: dict[str, _Handler] = {
     "builtins.int": _number,
     "builtins.complex": _number,
     "builtins.bool": _bool,
+    "builtins.chr": _number,
+    "builtins.bin": _number,
+    "builtins.hex": _number,
+    "builtins.oct": _number,
+    "builtins.bytes": _number,
+    "builtins.ascii": text_of,
+    "pprint.pformat": text_of,
+    "pprint.pprint": print_values,
+    "operator.index": _number,
+    "operator.truth": _number,
+    "operator.not_": _number,
+    "numpy.float64": _number,
+    "numpy.int64": _host_number,
+    "heapq.nlargest": _some_of,
+    "heapq.nsmallest": _some_of,
+    "bisect.bisect": _place_of,
+    "bisect.bisect_left": _place_of,
+    "bisect.bisect_right": _place_of,
+    "bisect.insort": _place_of,
     "builtins.round": _round,
     "builtins.abs": _abs,
     "builtins.slice": _slice,

@@ -22,6 +22,7 @@ from rooflint.flow.values import (
     Opaque,
     Ref,
     Site,
+    Tensor,
     Value,
     join,
 )
@@ -114,6 +115,10 @@ def _enter(it: Interpreter, items: list[ast.withitem], body: list[ast.stmt], fra
         if isinstance(atom, DeviceIs):
             machine.default_place = atom.place
     switches.enter(it, context, item.context_expr, frame)
+    if any(isinstance(a, Instance) and a.path.endswith("save_on_cpu") for a in context):
+        why = "what the backward pass needs is copied to the host"
+        saved: Value = (Tensor("gpu"),)
+        machine.wait("library", item.context_expr, frame, saved, reason=why)
     machine.without_grad += no_grad
     comes_out = _enter(it, rest, body, frame)
     machine.without_grad -= no_grad

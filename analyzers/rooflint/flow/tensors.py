@@ -101,11 +101,14 @@ def tensor_method(
     if name not in TENSOR_METHODS and not name.startswith("_"):
         # No tensor answers to it: what was taken for one is something else.
         return UNKNOWN
-    if name in ("new_tensor",):
+    if name == "new_tensor" or (name == "new" and any(not is_size(v) for v in call.arguments)):
         if on_gpu:
             copy_to_gpu(it, at, frame, (Tensor("gpu", atom.sure),), atom.sure, None, "data")
         return (Tensor(atom.place, atom.sure, since=site_of(call)),)
     if name in known.NEW:
+        wait = wait_of(path, [whole, *call.arguments], call)
+        if wait is not None and on_gpu:
+            machine.wait(wait[0], at, frame, whole, subject=subject, reason=wait[1])
         if on_gpu:
             machine.at += 1
         ndim = ndim_of_size(call)
@@ -352,7 +355,7 @@ def _result(
     arriving = first.arriving if is_view else 0
     since = first.since if arriving else since
     ndim = _ndim_after(path, first, call, operands)
-    if (name in known.COUNTS_IN_BACKWARD and any(t.grad for t in plain)) and grad:
+    if (known.waits_in_backward(path) and any(t.grad for t in plain)) and grad:
         masked = True
     return Tensor(place, sure, first.pinned and is_view, kind, ndim, grad, masked, since, arriving)
 
@@ -466,6 +469,10 @@ def _call_back(it: Interpreter, value: Value, call: Call) -> None:
                 function.node, ast.Lambda
             ):
                 it.call((atom,), Call(call.node, call.frame, [], {}))
+
+
+def is_size(value: Value) -> bool:
+    return all(isinstance(a, Num) or (isinstance(a, Const) and a.type == "int") for a in value)
 
 
 def ndim_of_size(call: Call, name: str = "zeros") -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rooflint.flow import arrivals
@@ -138,26 +139,51 @@ def log_values(it: Interpreter, call: Call, reason: str, *, sure: bool) -> None:
         it.machine.wait("log", call.node, call.frame, tensors, reason=reason, sure=sure)
 
 
-def log_message(it: Interpreter, name: str, call: Call) -> Value:
-    """`logger.info("loss %s", loss)`: read only if messages of that level are shown."""
+def log_message(it: Interpreter, name: str, call: Call, logger: str = "") -> Value:
+    """`logger.info("loss %s", loss)`: read only if messages of that level are shown.
+
+    `logger` is the name of the logger; the root's is empty.
+    """
     machine = it.machine
     if name == "setLevel":
-        machine.logs_info = machine.logs_info or shows_info(call.argument(0, "level"))
+        level = level_of(call.argument(0, "level"))
+        if level is not None:
+            machine.log_levels[logger] = level
+        return NONE
+    least = machine.log_levels.get(logger, machine.log_levels.get("", _WARNING))
+    if name == "isEnabledFor":
+        asked = level_of(call.argument(0, "level"))
+        return NUMBER if asked is None else constant(asked >= least)
+    level = known.LOG_LEVELS.get(name)
     if name == "log":
-        levels = {a.path.rpartition(".")[2] for a in call.argument(0) or () if isinstance(a, Ref)}
-        name = "warning" if levels and levels <= {"WARNING", "ERROR", "CRITICAL"} else "info"
-    shown = known.LOG_LEVELS.get(name)
-    if shown is not None:
-        sure = shown or machine.logs_info
-        log_values(it, call, "it writes the value as text", sure=sure)
+        asked = level_of(call.argument(0, "level"))
+        level = _INFO if asked is None else asked
+    if level is None or level < _INFO:
+        return NONE
+    messages = replace(call, keywords={k: v for k, v in call.keywords.items() if k != "extra"})
+    asked_for_less = logger in machine.log_levels and level < least
+    if not asked_for_less and (logger or level >= least):
+        log_values(it, messages, "it writes the value as text", sure=level >= least)
     return NONE
 
 
-def shows_info(level: Value | None) -> bool:
-    """Whether messages of level INFO are shown at this level."""
-    names = ("INFO", "DEBUG", "NOTSET")
-    return any(
-        (isinstance(a, Ref) and a.path.rpartition(".")[2] in names)
-        or (isinstance(a, Const) and (a.value in names or a.value in (0, 10, 20)))
-        for a in level or ()
-    )
+def level_of(level: Value | None) -> int | None:
+    """The number of a logging level, of several the lowest."""
+    found = [_LEVELS.get(a.path.rpartition(".")[2]) for a in level or () if isinstance(a, Ref)]
+    for atom in level or ():
+        if isinstance(atom, Const):
+            found.append(_LEVELS.get(str(atom.value).upper()))
+            found.append(atom.value if atom.type == "int" else None)
+    return min((f for f in found if f is not None), default=None)
+
+
+_INFO, _WARNING = 20, 30
+_LEVELS = {
+    "NOTSET": 0,
+    "DEBUG": 10,
+    "INFO": 20,
+    "WARN": 30,
+    "WARNING": 30,
+    "ERROR": 40,
+    "CRITICAL": 50,
+}

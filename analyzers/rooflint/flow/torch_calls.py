@@ -16,7 +16,7 @@ from rooflint.flow.torch_returns import (
     SAME_DIMENSIONS,
     VIEWS,
 )
-from rooflint.flow.torch_waits import WAITS
+from rooflint.flow.torch_waits import BACKWARD_WAITS, WAITS
 from rooflint.flow.values import Kind
 
 LINALG_REASON = "it checks on the host whether it succeeded"
@@ -38,6 +38,11 @@ def is_view(path: str) -> bool:
     """Whether a function launches no kernel."""
     name = path.rpartition(".")[2]
     return path in VIEWS or path.rstrip("_") in VIEWS or name in _VIEWS_TOO
+
+
+def waits_in_backward(path: str) -> bool:
+    """Whether the gradient is computed with something that is read on the host."""
+    return path.replace(".Tensor", "") in BACKWARD_WAITS
 
 
 def is_on_host(path: str) -> bool:
@@ -137,14 +142,12 @@ WHY_UNMEASURED: dict[str, tuple[str, str]] = {
     "__int__": ("float", "the answer is a Python number"),
     "__index__": ("float", "the answer is a Python number"),
     "__bool__": ("float", "the answer is a Python bool"),
+    "__format__": ("format", "the answer is text"),
 }
 """Waits that no measured call of the plain form shows: of sparse tensors, by Python's protocols."""
 
 SIZED = frozenset("pad interpolate adaptive_avg_pool1d adaptive_avg_pool2d unflatten".split())
 """Functions whose other arguments are sizes, as no schema says."""
-
-COUNTS_IN_BACKWARD = frozenset("prod cumprod ctc_loss".split())
-"""Functions whose gradient is computed with a count that is read on the host."""
 
 CREATES = frozenset(
     """zeros ones empty full rand randn randint arange linspace logspace eye randperm
@@ -188,6 +191,10 @@ MAKING_WAITS = {
     "OneHotCategoricalStraightThrough": _MAKES_ANOTHER,
     "Multinomial": _MAKES_ANOTHER,
     "RelaxedBernoulli": _MAKES_ANOTHER,
+    "RelaxedOneHotCategorical": _MAKES_ANOTHER,
+    "FisherSnedecor": _MAKES_ANOTHER,
+    "Wishart": _MAKES_ANOTHER,
+    "ContinuousBernoulli": "it checks its probabilities on the host all the same",
     "StudentT": _COPIES_NUMBER,
     "HalfNormal": _COPIES_NUMBER,
     "HalfCauchy": _COPIES_NUMBER,
@@ -203,9 +210,12 @@ SAMPLE_WAITS = {
     "Normal": _CHECKS_SCALE,
     "LogNormal": _CHECKS_SCALE,
     "HalfNormal": _CHECKS_SCALE,
+    "LogisticNormal": _CHECKS_SCALE,
     "VonMises": "it draws until all of the proposals are accepted",
+    "Wishart": "it draws again what cannot be inverted",
 }
 """Distributions whose `sample` waits even without validation."""
+RSAMPLE_WAITS = frozenset(("Wishart",))
 LOG_PROB_WAITS = frozenset(("OneHotCategorical", "RelaxedBernoulli"))
 """Distributions whose `log_prob` waits even without validation."""
 ENTROPY_WAITS = frozenset(("Multinomial", "Binomial"))
@@ -227,11 +237,20 @@ TRACKER_METHODS = frozenset("log_metric log_metrics log_scalar report_scalar add
 """By whose name one knows a tracker; most of them read the value at once."""
 WRITER_METHODS = frozenset(
     """add_scalar add_scalars add_histogram add_image add_images add_figure add_text add_embedding
-    add_video add_tensor""".split()
+    add_video add_tensor add_pr_curve add_hparams add_mesh""".split()
 )
 PROGRESS_METHODS = frozenset("set_postfix set_postfix_str set_description write".split())
-LOG_LEVELS = {"warning": True, "error": True, "critical": True, "exception": True, "info": False}
-"""Whether a message of that level is shown by default."""
+LOG_LEVELS = {
+    "debug": 10,
+    "info": 20,
+    "warning": 30,
+    "warn": 30,
+    "error": 40,
+    "exception": 40,
+    "critical": 50,
+    "fatal": 50,
+}
+"""The level of a message by the method that writes it."""
 
 CHANGES_NDIM = frozenset(
     """Embedding EmbeddingBag Flatten Unflatten Bilinear CosineSimilarity PairwiseDistance

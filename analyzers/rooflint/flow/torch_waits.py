@@ -55,3 +55,9 @@ WAITS_AT_TIMES = frozenset(
     torch.searchsorted torch.tensor torch.where""".split()
 )
 """Functions that waited for some of their arguments."""
+
+BACKWARD_WAITS = frozenset(
+    """torch.cumprod torch.linalg.lstsq torch.masked.cumprod torch.masked_scatter
+    torch.matrix_exp torch.nn.functional.ctc_loss torch.prod torch.trace""".split()
+)
+"""Functions whose backward pass waited."""

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from rooflint.flow import torch_calls as known
 from rooflint.flow.machine import Call
-from rooflint.flow.places import gpu_tensors_in
+from rooflint.flow.places import gpu_tensors_in, tensors_in
 from rooflint.flow.torch_returns import HOST, NUMBERS, SIZED_BY_VALUES
 from rooflint.flow.torch_waits import WAITS
-from rooflint.flow.values import Const, Num, Tensor, Value
+from rooflint.flow.values import FALSE, Const, Num, Tensor, Value
 
 Reason = tuple[str, str]
 """The kind of wait, and why."""
@@ -28,8 +28,9 @@ def wait_of(path: str, operands: list[Value], call: Call) -> Reason | None:
         return _masked(call)
     rule = _BY_ARGUMENTS.get(path) or _BY_ARGUMENTS.get(name)
     if rule is not None:
-        return rule(_Given(operands, call, is_method))
-    reason = _always(path, name, is_method)
+        reason = rule(_Given(operands, call, is_method))
+    else:
+        reason = _always(path, name, is_method)
     return reason or _needs_number(path, call)
 
 
@@ -96,6 +97,9 @@ def _where(given: _Given) -> Reason | None:
     count = len(given.operands) + ("input" in given.call.keywords)
     if count == 1:
         return "nonzero", "the number of hits decides the shape of the result"
+    held = [a for value in given.operands for a in value]
+    if any(isinstance(a, Tensor) and a.place == "cpu" for a in held):
+        return "scalar", "a tensor of the host is copied to the GPU first"
     return None
 
 
@@ -184,6 +188,40 @@ def _isin(given: _Given) -> Reason | None:
     return None
 
 
+def _narrow(given: _Given) -> Reason | None:
+    if given.is_on_gpu("start", 2):
+        return "index", "the start must be a number on the host"
+    return None
+
+
+def _index_put(given: _Given) -> Reason | None:
+    values = given.of("values", 2) or ()
+    if any(isinstance(a, Tensor) and a.place == "cpu" for a in values):
+        return "scalar", "a tensor of the host is copied to the GPU first"
+    indices = tensors_in(given.of("indices", 1))
+    if any(isinstance(t, Tensor) and t.kind == "bool" and t.place != "cpu" for t in indices):
+        return "mask", "the number of hits decides how many values are needed"
+    return None
+
+
+def _sparse(given: _Given) -> Reason | None:
+    if given.of("size", 2) is None:
+        return "check", "without a size it looks for the largest index"
+    return None
+
+
+def _unpad(given: _Given) -> Reason | None:
+    if given.is_on_gpu("lengths", 1):
+        return "read", "the lengths must be numbers on the host"
+    return None
+
+
+def _pack_sequence(given: _Given) -> Reason | None:
+    if given.call.argument(1, "enforce_sorted") == FALSE:
+        return "read", "with enforce_sorted=False the order is copied to the GPU"
+    return None
+
+
 def _equal(given: _Given) -> Reason | None:
     return "compare", "the answer is a Python bool"
 
@@ -193,17 +231,23 @@ _BY_ARGUMENTS: dict[str, Callable[[_Given], Reason | None]] = {
     "histc": _histc,
     "index_fill": _fill(3),
     "index_fill_": _fill(3),
+    "index_put": _index_put,
+    "index_put_": _index_put,
     "isin": _isin,
     "masked_fill": _fill(2),
     "masked_fill_": _fill(2),
     "matrix_norm": _matrix_norm,
     "matrix_power": _matrix_power,
+    "narrow": _narrow,
     "norm": _norm,
     "normal": _normal,
     "one_hot": _one_hot,
+    "pack_sequence": _pack_sequence,
     "repeat_interleave": _repeat_interleave,
     "searchsorted": _searchsorted,
+    "sparse_coo_tensor": _sparse,
     "torch.linalg.norm": _linalg_norm,
+    "unpad_sequence": _unpad,
     "where": _where,
     **dict.fromkeys(known.SIZED, _sized),
 }

@@ -34,6 +34,7 @@ def main(arguments: list[str]) -> int:
 def text(folder: Path) -> str:
     """The module that is written."""
     seen: dict[str, set[bool]] = {}
+    backward: set[str] = set()
     about: dict[str, Any] = {}
     for path in sorted(folder.glob("*.json")):
         table = json.loads(path.read_text("utf-8"))
@@ -41,20 +42,25 @@ def text(folder: Path) -> str:
         rows: list[tuple[str, dict[str, bool]]] = table.get("rows", [])
         for setup, operations in [*rows, ("", table.get("operations", {}))]:
             for operation, waited in operations.items():
-                function = _function_of(operation, is_sample=bool(setup))
+                prepare, _, measured = operation.rpartition(f" {THEN} ")
+                function = _function_of(measured, is_sample=bool(setup))
                 if function is not None:
                     seen.setdefault(function, set()).add(waited)
+                elif waited and setup and measured.endswith(".backward()"):
+                    forward = _function_of(prepare.removeprefix("y = "), is_sample=True)
+                    backward |= {forward} if forward else set()
     return _TEMPLATE.format(
         torch=about["torch"].partition("+")[0],
         gpu=about["gpu"],
         always=_wrapped(f for f, answers in seen.items() if answers == {True}),
+        backward=_wrapped(iter(backward)),
         at_times=_wrapped(f for f, answers in seen.items() if len(answers) == 2),
     )
 
 
 def _function_of(operation: str, is_sample: bool) -> str | None:
     """The function that an operation calls, where nothing else in it could wait."""
-    tree = ast.parse(operation.rpartition(f" {THEN} ")[2]).body
+    tree = ast.parse(operation).body
     call = tree[0].value if len(tree) == 1 and isinstance(tree[0], ast.Expr) else None
     if not isinstance(call, ast.Call):
         return None
@@ -96,6 +102,11 @@ WAITS_AT_TIMES = frozenset(
     """{at_times}""".split()
 )
 """Functions that waited for some of their arguments."""
+
+BACKWARD_WAITS = frozenset(
+    """{backward}""".split()
+)
+"""Functions whose backward pass waited."""
 '''
 
 
