@@ -14,6 +14,7 @@ for x, y in plain:
     out = model(x.to(device, non_blocking=True))
 for x, y in pinned:
     out = model(x.to(device, non_blocking=True))
+mean = torch.tensor([0.5, 0.2], device=device)
 for x, y in pinned:
     out = model(x.to(device, non_blocking=True))  # fine
     again = out.to(device)  # fine: it is there already
@@ -21,3 +22,8 @@ for x, y in pinned:
     zeros = torch.zeros(4, 2, device=device)
     noise = torch.randn(4, 2).to(device)
     there = torch.zeros(4, 2, device=device)  # fine
+    causal = torch.ones(4, 4, device=device).tril()
+    half = torch.eye(2, device=device).to(device, torch.half)
+    like = torch.full((2,), 0.5, device=out.device).type_as(out)
+    shift = torch.tensor([0.5, -0.2]).to(out)
+    row = torch.tensor([out.shape[0]], device=device)

@@ -21,3 +21,9 @@ for x, y in pinned:
     zeros = torch.zeros(4, 2).to(device)  # want `torch.zeros(4, 2).to(device)` makes the host wait
     noise = torch.randn(4, 2).to(device)  # want `torch.randn(4, 2).to(device)` makes the host wait
     there = torch.zeros(4, 2, device=device)  # fine
+    causal = torch.ones(4, 4).tril().to(device)  # want `torch.ones(4, 4).tril().to(device)` makes the host wait
+    half = torch.eye(2).to(device, torch.half)  # want `torch.eye(2).to(device, torch.half)` makes the host wait
+    like = torch.full((2,), 0.5).type_as(out)  # want `torch.full((2,), 0.5).type_as(out)` makes the host wait
+    mean = torch.tensor([0.5, 0.2], device=device)  # want `torch.tensor([0.5, 0.2], device=device)` while the same numbers are copied
+    shift = torch.tensor([0.5, -0.2]).to(out)  # want `torch.tensor([0.5, -0.2]).to(out)` while the same numbers are copied
+    row = torch.tensor([out.shape[0]], device=device)  # want `torch.tensor([out.shape[0]], device=device)` makes the host wait for the copy

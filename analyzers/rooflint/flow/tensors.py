@@ -176,7 +176,10 @@ def _transfer(
         )
     if name == "type_as":
         place, sure = device_of(call.argument(0, "other", "tensor"))
-        return moved(it, (atom,), place, sure, call, non_blocking=False, source=subject)
+        made = _made_inline(subject)
+        return moved(
+            it, (atom,), place, sure, call, non_blocking=False, source=subject, detail=made
+        )
     if name == "type":
         wanted = call.argument(0, "dtype")
         if wanted is None:

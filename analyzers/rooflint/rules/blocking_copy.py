@@ -29,9 +29,10 @@ Good:
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from rooflint.flow import DeviceFlow
+from rooflint.flow import DeviceFlow, Stop
 from rooflint.model import Finding
 from rooflint.rule import Rule, waits
 from rooflint.rules.fixes.copies import copy_without_waiting
@@ -39,6 +40,8 @@ from rooflint.rules.fixes.creation import create_on_device, make_before_loop
 from rooflint.source import SourceFile
 
 NAME = "blocking-copy"
+_DOES = "makes the host wait for the copy to the GPU"
+_DOES_AGAIN = "makes the host wait while the same numbers are copied to the GPU"
 
 
 def check(file: SourceFile, flow: DeviceFlow) -> Iterator[Finding]:
@@ -47,7 +50,7 @@ def check(file: SourceFile, flow: DeviceFlow) -> Iterator[Finding]:
             file,
             stop,
             NAME,
-            does="makes the host wait for the copy to the GPU",
+            does=_DOES_AGAIN if _is_of_literals(stop) else _DOES,
             kind="copy",
             fixes=[
                 *copy_without_waiting(file, stop),
@@ -55,6 +58,20 @@ def check(file: SourceFile, flow: DeviceFlow) -> Iterator[Finding]:
                 *make_before_loop(file, stop),
             ],
         )
+
+
+def _is_of_literals(stop: Stop) -> bool:
+    """Whether it is `torch.tensor([0.1, 0.9], ...)`, the same each time."""
+    node: ast.AST = stop.wait.site.node
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if isinstance(node.func.value, ast.Call):
+            node = node.func.value
+            continue
+        literal = (ast.Constant, ast.List, ast.Tuple, ast.UnaryOp, ast.USub, ast.expr_context)
+        data = node.args[0] if node.args else None
+        is_list = isinstance(data, (ast.List, ast.Tuple))
+        return is_list and all(isinstance(n, literal) for n in ast.walk(data))
+    return False
 
 
 RULE = Rule(NAME, check, docs=__doc__ or "")

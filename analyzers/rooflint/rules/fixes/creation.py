@@ -21,6 +21,11 @@ from rooflint.source import SourceFile
 
 _EXACT_FACTORIES = frozenset(("zeros", "ones", "full", "eye", "tril_indices", "triu_indices"))
 """What makes the same numbers on every device."""
+_SAME_EVERYWHERE = frozenset(
+    """tril triu bool long int float double half bfloat16 view reshape unsqueeze squeeze expand
+    repeat t transpose permute contiguous flatten clone to""".split()
+)
+"""Methods that make the same of the same numbers on every device."""
 
 
 def create_on_device(file: SourceFile, stop: Stop) -> Iterator[Fix]:
@@ -32,21 +37,34 @@ def create_on_device(file: SourceFile, stop: Stop) -> Iterator[Fix]:
     if stop.wait.detail == "scalar" and node.func.attr == "tensor":
         yield from _fill(file, site, node)
         return
-    made = node.func.value
+    made = _factory_of(node.func.value)
     if (
-        not isinstance(made, ast.Call)
+        made is None
         or not _is_exact(stop.wait.detail, made, scope_of(file, site))
         or any(k.arg in (None, "device") for k in made.keywords)
         or any(isinstance(a, ast.Starred) for a in made.args)
     ):
         return
-    device = _device_named(site, node)
+    device, alone = _device_named(site, node)
     if device is None:
         return
     keyword = add_keyword(file, site.block, made, f"device={device}")
-    suffix = suffix_after(file, site.block, made, node)
-    if keyword is not None and suffix is not None:
-        yield Fix("Create it on the device", (keyword, Edit(suffix, "")))
+    suffix = suffix_after(file, site.block, node.func.value, node) if alone else None
+    if keyword is None or (alone and suffix is None):
+        return
+    gone = (Edit(suffix, ""),) if suffix is not None else ()
+    yield Fix("Create it on the device", (keyword, *gone))
+
+
+def _factory_of(node: ast.expr) -> ast.Call | None:
+    """The call of torch that makes a tensor, under methods that give the same on every device."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if not isinstance(node.func.value, ast.Call):
+            return node
+        if node.func.attr not in _SAME_EVERYWHERE:
+            return None
+        node = node.func.value
+    return None
 
 
 def make_before_loop(file: SourceFile, stop: Stop) -> Iterator[Fix]:
@@ -93,17 +111,35 @@ def _is_exact(factory: str, made: ast.Call, scope: Scope) -> bool:
     return factory in _EXACT_FACTORIES
 
 
-def _device_named(site: Site, node: ast.Call) -> str | None:
-    """The device that `.to(device)` or `.cuda()` names, as source text."""
+def _device_named(site: Site, node: ast.Call) -> tuple[str | None, bool]:
+    """The device that a copy names, as source text, and whether it does nothing else."""
     assert isinstance(node.func, ast.Attribute)
-    if node.func.attr == "cuda" and not node.args and not node.keywords:
-        return '"cuda"'
-    if node.func.attr != "to" or len(node.args) + len(node.keywords) != 1:
-        return None
-    if node.keywords:
-        only = node.keywords[0]
-        return site.block.segment(only.value) if only.arg == "device" else None
-    return site.block.segment(node.args[0])
+    name, given = node.func.attr, [*node.args, *[k.value for k in node.keywords]]
+    if name == "cuda" and not given:
+        return '"cuda"', True
+    if not given or any(isinstance(a, (ast.Starred, ast.Call)) for a in given):
+        return None, False
+    named = [k.value for k in node.keywords if k.arg == "device"]
+    first = named[0] if named else node.args[0] if node.args else None
+    if first is None:
+        return None, False
+    text = site.block.segment(first)
+    if name == "type_as":
+        return f"{text}.device", False
+    if name != "to":
+        return None, False
+    if not named and len(given) == 1 and isinstance(first, ast.Name) and not _is_device(first):
+        # A tensor to be like gives its type as well.
+        return f"{text}.device", False
+    return (text, len(given) == 1) if named or _is_device(first) else (None, False)
+
+
+def _is_device(node: ast.expr) -> bool:
+    """Whether an expression names a device by its looks."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, (str, int))
+    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return "dev" in name.lower() or name in ("gpu", "rank", "local_rank")
 
 
 def _is_constant(node: ast.AST, changing: set[str]) -> bool:
