@@ -117,11 +117,11 @@ def latest_recording(root: str | Path) -> Path | None:
 
 def findings_of(recording: Recording) -> tuple[Finding, ...]:
     """What the rules say of the files as they were when they were recorded."""
-    return tuple(
-        finding
-        for path, text in sorted(recording.sources.items())
-        for finding in check(open_source(path, text))
-    )
+    sources = recording.sources
+    project = open_project(lambda: sources, sources.get)
+    files = (project.file(path) for path in project.in_order())
+    found = [finding for file in files if file for finding in check(file, project=project)]
+    return tuple(sorted(found, key=lambda finding: finding.span))
 
 
 def judge(recording: Recording, findings: Iterable[Finding] = ()) -> Report:
