@@ -86,7 +86,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _check_paths(options: argparse.Namespace) -> int:
-    from rooflint.files import find_files, read_text, text_of
+    from rooflint.files import find_files, project_folders, read_text, text_of
 
     findings: list[Finding] = []
     texts: dict[str, str] = {}
@@ -103,7 +103,7 @@ def _check_paths(options: argparse.Namespace) -> int:
     settings = {folder: configs.at(folder) for folder in dict.fromkeys(p.parent for p in files)}
     for note in dict.fromkeys(note for config in settings.values() for note in config.notes):
         _say(note)
-    folders = [str(path) for path in map(Path, options.paths) if path.is_dir()]
+    folders = project_folders(options.paths)
     project = rooflint.open_project(lambda: map(str, files), text_of, folders)
     for name in project.in_order():
         with _Told() as problem:

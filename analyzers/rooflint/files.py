@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tokenize
 from collections.abc import Iterable, Iterator
@@ -13,6 +14,7 @@ from rooflint.config import Config, Configs
 from rooflint.model import RooflintError
 from rooflint.patterns import Patterns
 
+_ROOT_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 _NEVER_ENTERED = frozenset(
     {"__pycache__", "__pypackages__", "node_modules", "site-packages", "build", "dist", "venv"}
 )
@@ -79,6 +81,20 @@ def read_text(path: Path) -> str:
         raise RooflintError(
             f"{path} is not text in the encoding it declares: save it as UTF-8."
         ) from error
+
+
+def project_folders(paths: Iterable[str | Path]) -> list[str]:
+    """Where files of a project may be imported from: folders that are given, what holds them all,
+    and what is around them that looks like a project's root."""
+    given = [Path(path) for path in paths]
+    folders = [path if path.is_dir() else path.parent for path in given]
+    found = [path for path in given if path.is_dir()]
+    with contextlib.suppress(ValueError):  # Some are absolute, some are not; other drives.
+        found.append(Path(os.path.commonpath(folders)))
+    for folder in folders:
+        around = (folder, *folder.parents)
+        found += [one for one in around if any((one / mark).exists() for mark in _ROOT_MARKS)][:1]
+    return list(dict.fromkeys(str(folder) for folder in found))
 
 
 def text_of(path: str) -> str | None:
