@@ -89,7 +89,7 @@ class Scope:
             exact = isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod))
             return exact and self.is_whole(node.left, deep) and self.is_whole(node.right, deep)
         if isinstance(node, ast.Call):
-            return _called(node) in ("len", "size", "numel")
+            return called_name(node) in ("len", "size", "numel")
         if isinstance(node, ast.Subscript):
             return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
         if isinstance(node, ast.Name) and deep:
@@ -106,7 +106,7 @@ class Scope:
         if isinstance(node, (ast.BinOp, ast.Compare, ast.UnaryOp)):
             return True
         if isinstance(node, ast.Call):
-            return self.makes_own_by(_called(node))
+            return self.makes_own_by(called_name(node))
         if isinstance(node, ast.Name) and deep and node.id not in self.shared:
             values = self.given(node.id)
             return (
@@ -199,7 +199,7 @@ def may_return(loop: ast.AST) -> bool:
     return any(isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom)) for n in ast.walk(loop))
 
 
-def _called(node: ast.Call) -> str:
+def called_name(node: ast.Call) -> str:
     if isinstance(node.func, ast.Attribute):
         return node.func.attr
     return node.func.id if isinstance(node.func, ast.Name) else ""

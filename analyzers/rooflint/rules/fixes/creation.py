@@ -11,6 +11,7 @@ from rooflint.rules.edits import (
     Scope,
     add_keyword,
     before,
+    called_name,
     indent_of,
     left_out,
     scope_of,
@@ -91,6 +92,7 @@ def make_before_loop(file: SourceFile, stop: Stop) -> Iterator[Fix]:
         sum(n.id == name for n in given) != 1
         or name in scope.shared
         or scope.is_changed_in_place(name)
+        or not all(_leaves_as_it_is(scope, use) for use in scope.uses(name))
         or not _is_constant(site.node, changing)
     ):
         return
@@ -140,6 +142,22 @@ def _is_device(node: ast.expr) -> bool:
         return isinstance(node.value, (str, int))
     name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
     return "dev" in name.lower() or name in ("gpu", "rank", "local_rank")
+
+
+def _leaves_as_it_is(scope: Scope, use: ast.Name) -> bool:
+    """Whether a use of a tensor only computes with it: a function of the program may do more."""
+    if not isinstance(use.ctx, ast.Load):
+        return True
+    parent = scope.parents.get(id(use))
+    if isinstance(parent, ast.keyword):
+        parent = scope.parents.get(id(parent))
+    if isinstance(parent, ast.Call):
+        return scope.makes_own_by(called_name(parent))
+    if isinstance(parent, ast.Subscript):
+        return not isinstance(scope.parents.get(id(parent)), (ast.Assign, ast.Call))
+    if isinstance(parent, ast.Attribute):
+        return scope.makes_own_by(parent.attr) or parent.attr in ("shape", "dtype", "device")
+    return isinstance(parent, (ast.BinOp, ast.Compare, ast.UnaryOp))
 
 
 def _is_constant(node: ast.AST, changing: set[str]) -> bool:

@@ -61,6 +61,9 @@ def read_where_used(file: SourceFile, stop: Stop) -> Iterator[Fix]:
     number = called.id if isinstance(called, ast.Name) else ""
     for use in uses:
         at = Site(site.block, use)
+        if at.text != name:
+            # Before Python 3.12 the tree does not say where a name in an f-string stands.
+            return
         if number:
             edits.append(Edit(before(file, at), f"{number}("))
         edits.append(Edit(behind(file, at), ")" if number else ".item()"))
