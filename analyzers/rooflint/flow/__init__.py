@@ -5,9 +5,11 @@ comes out of it. `interpreter` hands each node to the room that knows it: `state
 `loops`, `definitions`, `names`, `calls`, `operators`, `displays`; `unasked` follows what nothing
 calls and `candidates` lets through, `other_files` what is asked for of other files, as `bindings`
 finds it. What is called outside of the files goes to `library`, and from there to `python_calls`,
-`tensors`, `making`, `objects`, `training`, `loaders`, `distributions`, `metrics`, `containers` and
-`text`, all by the data of `torch_calls`, `torch_returns` and `torch_waits`; `waiting` says which
-calls wait. `arrivals` are copies to the host that nothing has waited for yet; `compiled` is what
+`standard`, `workers`, `tensors`, `making`, `objects`, `training`, `loaders`, `distributions`,
+`metrics`, `containers` and `text`, all by the data of `torch_calls`, `torch_returns` and
+`torch_waits`; `waiting` says which calls wait. `special` and `matching` are the operators of the
+program's classes and the patterns of `match`, `autograd` its functions with a backward of their
+own. `arrivals` are copies to the host that nothing has waited for yet; `compiled` is what
 torch.compile was given; `switches` slow every step while they are on. `indexing`, `timing`,
 `type_checks` and `places` say what their names say.
 """

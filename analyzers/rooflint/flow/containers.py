@@ -82,7 +82,8 @@ def dict_method(it: Interpreter, one: DictOf, name: str, call: Call) -> Value:
                 machine.put(one, key, default or NONE)
             return looked_up(one, key)
         found = looked_up(one, key, default)
-        return found if _key_of(key) in one.known else _unsure(found)
+        is_known = all(isinstance(a, Const) and a.value in one.known for a in key)
+        return found if is_known else _unsure(found)
     if name == "update":
         for value in call.arguments:
             for atom in value:

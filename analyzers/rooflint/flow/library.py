@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from rooflint.flow import arrivals, autograd, switches
+from rooflint.flow import arrivals, autograd, standard, switches
 from rooflint.flow import torch_calls as known
 from rooflint.flow.containers import dict_method, list_method, list_of
 from rooflint.flow.distributions import make_distribution
@@ -104,7 +104,7 @@ def canonical(path: str) -> str:
 
 def call_named(it: Interpreter, path: str, call: Call) -> Value:
     """A call of something imported."""
-    handler = HANDLERS.get(path)
+    handler = HANDLERS.get(path) or standard.HANDLERS.get(path)
     if handler is not None:
         place = it.machine.path
         loop = it.machine.passing.get(id(call.node))

@@ -168,6 +168,7 @@ def _comparison(
     if isinstance(op, (ast.In, ast.NotIn)):
         return indexing.contains(it, left, right, left_node, right_node, node, frame)
     if isinstance(op, (ast.Eq, ast.NotEq)):
+        _equal_rows(it, left, right, node, frame)
         same = _is_equal(left, right)
         if same is not None:
             return constant(same is isinstance(op, ast.Eq))
@@ -312,6 +313,17 @@ def _is_same(left: Value, right: Value) -> bool | None:
         if isinstance(a, Const) and isinstance(b, Const) and a.type in ("bool", "NoneType"):
             return a == b
     return None
+
+
+def _equal_rows(
+    it: Interpreter, left: Value, right: Value, node: ast.Compare, frame: Frame
+) -> None:
+    """Lists and tuples are compared element by element, and each answer is asked for."""
+    rows = [v for v in (left, right) if any(isinstance(a, (ListOf, TupleOf)) for a in v)]
+    held = tuple(t for v in rows for t in places.tensors_in(v) if isinstance(t, Tensor))
+    if len(rows) == 2 and gpu_atoms(held):
+        why = "Python compares the elements one by one"
+        it.machine.wait("iterate", node, frame, held, subject=node.left, reason=why)
 
 
 def _is_equal(left: Value, right: Value) -> bool | None:

@@ -603,7 +603,7 @@ def _slice(it: Interpreter, call: Call) -> Value:
 
 def _random_sample(it: Interpreter, call: Call) -> Value:
     value = call.argument(0, "population") or UNKNOWN
-    return items_of(it.elements(value, call.node, call.frame))
+    return list_of(it, call, it.elements(value, call.node, call.frame), "sample")
 
 
 def _random_choice(it: Interpreter, call: Call) -> Value:
