@@ -319,6 +319,9 @@ def _equal_rows(
     it: Interpreter, left: Value, right: Value, node: ast.Compare, frame: Frame
 ) -> None:
     """Lists and tuples are compared element by element, and each answer is asked for."""
+    if ast.dump(node.left) == ast.dump(node.comparators[0]):
+        # What is one object is equal without a look at it.
+        return
     rows = [v for v in (left, right) if any(isinstance(a, (ListOf, TupleOf)) for a in v)]
     held = tuple(t for v in rows for t in places.tensors_in(v) if isinstance(t, Tensor))
     if len(rows) == 2 and gpu_atoms(held):

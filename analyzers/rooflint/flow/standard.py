@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rooflint.flow import python_calls
 from rooflint.flow.containers import compare_in_order, list_of
 from rooflint.flow.machine import Call
-from rooflint.flow.text import print_values, text_of
+from rooflint.flow.text import print_values
 from rooflint.flow.values import (
     NONE,
     NUMBER,
@@ -49,36 +48,16 @@ def _heapify(it: Interpreter, call: Call) -> Value:
     return NONE
 
 
-def _largest(it: Interpreter, call: Call) -> Value:
-    """`heapq.nlargest(n, iterable, key=...)`."""
-    element = it.elements(call.argument(1, "iterable") or UNKNOWN, call.node, call.frame)
-    key = call.argument(2, "key")
-    compared = element if key is None else python_calls.call_with(it, key, [element], call)
-    compare_in_order(it, _first_of(compared), call)
-    return list_of(it, call, element, "largest")
-
-
 def _first_of(value: Value) -> Value:
     """What decides a comparison: a tuple is compared by its first items."""
     first = [a.items[0] if isinstance(a, TupleOf) and a.items else (a,) for a in value]
     return join_all(first)
 
 
-def _bisect(it: Interpreter, call: Call) -> Value:
-    rows = it.elements(call.argument(0, "a") or UNKNOWN, call.node, call.frame)
-    compare_in_order(it, (*rows, *(call.argument(1, "x") or ())), call)
-    return NUMBER
-
-
 def _statistic(it: Interpreter, call: Call) -> Value:
     """`statistics.mean(data)`."""
     elements = it.elements(call.argument(0, "data") or UNKNOWN, call.node, call.frame)
     compare_in_order(it, elements, call)
-    return NUMBER
-
-
-def _index(it: Interpreter, call: Call) -> Value:
-    python_calls.convert_to_number(it, call.argument(0) or NUMBER, call)
     return NUMBER
 
 
@@ -122,11 +101,6 @@ HANDLERS: dict[str, Callable[[Interpreter, Call], Value]] = {
     "heapq.heapreplace": _push,
     "heapq.heappop": _pop,
     "heapq.heapify": _heapify,
-    "heapq.nlargest": _largest,
-    "heapq.nsmallest": _largest,
-    **dict.fromkeys(
-        ("bisect.bisect", "bisect.bisect_left", "bisect.bisect_right", "bisect.insort"), _bisect
-    ),
     **dict.fromkeys(
         (
             *("statistics.mean", "statistics.fmean", "statistics.median", "statistics.mode"),
@@ -135,12 +109,9 @@ HANDLERS: dict[str, Callable[[Interpreter, Call], Value]] = {
         ),
         _statistic,
     ),
-    "operator.index": _index,
     "operator.itemgetter": _getter,
     "rooflint.getitem": _get_item,
     "random.choices": _choices,
     "itertools.count": _count,
-    "pprint.pprint": print_values,
-    "pprint.pformat": text_of,
     "rich.print": print_values,
 }
