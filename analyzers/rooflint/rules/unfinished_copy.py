@@ -42,11 +42,10 @@ NAME = "unfinished-copy"
 def check(file: SourceFile, flow: DeviceFlow) -> Iterator[Finding]:
     for stop in flow.of_kind("race"):
         wait = stop.wait
-        held = f"`{quote(wait.subject)}`" if wait.subject is not None else "numbers"
         yield Finding(
             span=span_of(file, wait.site),
-            message=f"`{quote(wait.site)}` reads {held} while the copy from the GPU is on its way: "
-            "nothing has waited for it, so it may still hold old numbers",
+            message=f"{_what(stop)} while the copy from the GPU is on its way: nothing has waited "
+            "for it, so it may still hold old numbers",
             rule=NAME,
             kind="race",
             severity="error" if wait.sure else "information",
@@ -55,6 +54,15 @@ def check(file: SourceFile, flow: DeviceFlow) -> Iterator[Finding]:
             fixes=tuple(wait_for_copy(file, stop)),
             because=tuple(_because(file, stop)),
         )
+
+
+def _what(stop: Stop) -> str:
+    site, subject = stop.wait.site, stop.wait.subject
+    if subject is None or subject.text == site.text:
+        return (
+            f"`{quote(site)}` is read" if subject is not None else f"`{quote(site)}` reads numbers"
+        )
+    return f"`{quote(site)}` reads `{quote(subject)}`"
 
 
 def _because(file: SourceFile, stop: Stop) -> Iterator[Because]:

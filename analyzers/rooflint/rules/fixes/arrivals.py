@@ -32,6 +32,8 @@ def _copy_waiting(file: SourceFile, copy: Site) -> Iterator[Fix]:
     call = copy.node
     if not isinstance(call, ast.Call) or not call.keywords or not call.args:
         return
+    if copy.block.path != file.path:
+        return
     last, earlier = call.keywords[-1], [*call.args, *[k.value for k in call.keywords[:-1]]]
     if last.arg != "non_blocking":
         return

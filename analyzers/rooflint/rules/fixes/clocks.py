@@ -32,6 +32,8 @@ def synchronize_before(file: SourceFile, timing: Timing) -> Iterator[Fix]:
         return
     if timing.fault == "stop" and timing.start is not None and timing.start.is_pending:
         places.insert(0, timing.start.site)
+    if any(site.block.path != file.path for site in places):
+        return
     edits: list[Edit] = []
     for site in places:
         statement = statement_of(site)

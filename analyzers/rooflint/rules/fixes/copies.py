@@ -31,6 +31,8 @@ def copy_without_waiting(file: SourceFile, stop: Stop) -> Iterator[Fix]:
         made = loader.node
         if not isinstance(made, ast.Call) or any(k.arg is None for k in made.keywords):
             return
+        if loader.block.path != file.path:
+            return
         given = [k.value for k in made.keywords if k.arg == "pin_memory"]
         if not given:
             pin = add_keyword(file, loader.block, made, "pin_memory=True")
