@@ -57,6 +57,8 @@ def test_overloads_are_told_apart() -> None:
 
 
 def test_a_tensor_in_place_of_a_number_is_known_by_its_parameter() -> None:
-    assert torch_returns.NUMBERS["torch.Tensor.add"] == "other #=alpha"
+    assert torch_returns.NUMBERS["torch.Tensor.add"] == "other #alpha"
+    assert "#=alpha" in torch_returns.NUMBERS["torch.Tensor.addmm"].split()
+    assert torch_returns.NUMBERS["torch.nn.functional.dropout"] == "input #p"
     assert torch_returns.NUMBERS["torch.Tensor.view"] == "#*size"
     assert "torch.Tensor.clamp" not in torch_returns.NUMBERS

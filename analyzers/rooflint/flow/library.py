@@ -286,6 +286,10 @@ def _call_torch(it: Interpreter, path: str, root: str, name: str, call: Call) ->
     if root == "torch.optim" or root.startswith("torch.optim."):
         one = instance_at(path, it, call)
         one.facts["parameters"] = parameters_of(it, call)
+        rate = tuple(gpu_tensors_in(call.argument(1, "lr")))
+        if rate:
+            why = "it checks on the host that `lr` is not negative"
+            machine.wait("check", call.node, call.frame, rate, reason=why)
         return (one,)
     if root == "torch.distributions" or root.startswith("torch.distributions."):
         return make_distribution(it, path, name, call)
@@ -364,6 +368,11 @@ def _nn_utils(it: Interpreter, path: str, name: str, call: Call) -> Value:
         if first is None:
             return UNKNOWN
         return (Tensor("gpu", first.sure, kind="float", ndim=0, since=first.since),)
+    if name == "clip_grad_value_":
+        limit = tuple(gpu_tensors_in(call.argument(1, "clip_value")))
+        if limit:
+            why = "the largest value must be a number on the host"
+            it.machine.wait("scalar", call.node, call.frame, limit, reason=why)
     if name in ("spectral_norm", "weight_norm"):
         return call.arguments[0] if call.arguments else UNKNOWN
     return tensor_operation(it, path, call.arguments, call, None)

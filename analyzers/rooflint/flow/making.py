@@ -34,7 +34,6 @@ from rooflint.flow.values import (
     TupleOf,
     Unknown,
     Value,
-    gpu_atoms,
     join_all,
 )
 from rooflint.flow.waiting import wait_of
@@ -62,8 +61,8 @@ def create(it: Interpreter, name: str, call: Call) -> Value:
     machine = it.machine
     place, sure = place_asked(it, call)
     for i, value in enumerate(call.arguments):
-        held = tuple(a for a in value if isinstance(a, Tensor))
-        if gpu_atoms(held) and i < len(call.nodes):
+        held = tuple(t for t in gpu_tensors_in(value) if isinstance(t, Tensor))
+        if held and i < len(call.nodes):
             node = call.nodes[i]
             machine.wait(
                 "scalar",

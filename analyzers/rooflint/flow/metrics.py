@@ -37,9 +37,13 @@ _AT_THE_END = frozenset(
     KendallRankCorrCoef""".split()
 )
 """Quiet to update; they wait for their result, which calling the metric computes each time."""
+_CHECKS_RESULT = frozenset("R2Score ExplainedVariance SpearmanCorrCoef".split())
 _FUNCTIONS = frozenset(
     """auroc average_precision roc precision_recall_curve confusion_matrix cohen_kappa jaccard_index
-    matthews_corrcoef r2_score""".split()
+    matthews_corrcoef r2_score pearson_corrcoef explained_variance""".split()
+)
+_COUNTING_FUNCTIONS = frozenset(
+    "accuracy f1_score fbeta_score precision recall stat_scores specificity".split()
 )
 _TASK = re.compile(r"^(Multiclass|Binary|Multilabel)")
 _CHECKS = "the metric checks its input on the host"
@@ -86,6 +90,8 @@ def _waits(one: Instance, call: Call, is_called: bool) -> bool | None:
         return checked if task == "multiclass" else False
     if name in _COUNTS:
         average = string_of(keywords.get("average", ())) or ("macro" if prefix else "micro")
+        if "top_k" in keywords and not checked:
+            return False
         if task == "multiclass" and (average != "micro" or "ignore_index" in keywords):
             # By class it counts with bincount; what is to be ignored is left out by a mask.
             return True
@@ -101,7 +107,7 @@ def compute_metric(it: Interpreter, one: Instance, call: Call) -> None:
     """A metric is asked for its value over all that it took in."""
     name = _TASK.sub("", one.path.rpartition(".")[2])
     over_all = name in _CURVES and not _has_thresholds(one.facts.get("keywords", {}))
-    if one.place == "gpu" and (over_all or name == "R2Score"):
+    if one.place == "gpu" and (over_all or name in _CHECKS_RESULT):
         metric: Value = (Tensor("gpu", one.sure),)
         why = "the metric computes its value from all that it took in, with checks on the host"
         it.machine.wait(
@@ -112,7 +118,9 @@ def compute_metric(it: Interpreter, one: Instance, call: Call) -> None:
 def metric_function(it: Interpreter, name: str, call: Call) -> None:
     """A metric's function of `torchmetrics.functional`."""
     held = tuple(t for v in call.arguments for t in gpu_tensors_in(v))
-    if held and name in _FUNCTIONS:
+    average = string_of(call.keywords.get("average", ())) or "micro"
+    by_class = name in _COUNTING_FUNCTIONS and average != "micro"
+    if held and (name in _FUNCTIONS or by_class):
         it.machine.wait(
             "library", call.node, call.frame, held, detail="metric", sure=True, reason=_CHECKS
         )

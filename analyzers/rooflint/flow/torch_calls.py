@@ -133,6 +133,10 @@ WHY: dict[str, tuple[str, str]] = {
 
 WHY_UNMEASURED: dict[str, tuple[str, str]] = {
     "to_sparse_csr": ("nonzero", "the number of non-zero elements decides the shape"),
+    "to_sparse_csc": ("nonzero", "the number of non-zero elements decides the shape"),
+    "to_sparse_bsr": ("nonzero", "the number of non-zero blocks decides the shape"),
+    "to_sparse_bsc": ("nonzero", "the number of non-zero blocks decides the shape"),
+    "lobpcg": ("linalg", "it looks at its residuals on the host"),
     "to_sparse_coo": ("nonzero", "the number of non-zero elements decides the shape of the result"),
     "coalesce": ("unique", "the number of distinct indices decides the shape of the result"),
     "pca_lowrank": ("linalg", LINALG_REASON),

@@ -19,40 +19,49 @@ WAITS = frozenset(
     torch.distributions.Multinomial torch.distributions.NegativeBinomial
     torch.distributions.OneHotCategorical torch.distributions.RelaxedBernoulli
     torch.distributions.StudentT torch.inverse torch.is_nonzero torch.istft
-    torch.linalg.cholesky torch.linalg.cond torch.linalg.eig torch.linalg.eigh
-    torch.linalg.eigvals torch.linalg.eigvalsh torch.linalg.inv torch.linalg.ldl_factor
+    torch.linalg.cholesky torch.linalg.eig torch.linalg.eigh torch.linalg.eigvals
+    torch.linalg.eigvalsh torch.linalg.inv torch.linalg.ldl_factor
     torch.linalg.ldl_factor_ex torch.linalg.ldl_solve torch.linalg.lstsq
     torch.linalg.lu_factor torch.linalg.matrix_exp torch.linalg.matrix_rank
     torch.linalg.pinv torch.linalg.solve torch.linalg.svd torch.linalg.svdvals
     torch.linalg.tensorinv torch.linalg.tensorsolve torch.lu torch.masked.cumprod
     torch.masked.cumsum torch.masked_select torch.matrix_exp torch.nn.functional.ctc_loss
     torch.nn.functional.gaussian_nll_loss torch.nonzero torch.nuclear_norm
-    torch.pca_lowrank torch.pinverse torch.svd torch.testing.assert_close torch.unique
-    torch.unique_consecutive torch.unravel_index""".split()
+    torch.pca_lowrank torch.pinverse torch.svd torch.svd_lowrank
+    torch.testing.assert_close torch.unique torch.unique_consecutive torch.unravel_index""".split()
 )
 """Functions that waited whenever they were called."""
 
 WAITS_AT_TIMES = frozenset(
     """torch.Tensor.norm torch.add torch.addcmul torch.addmm torch.arange torch.as_tensor
-    torch.cuda.FloatTensor torch.distributions.Bernoulli torch.distributions.Beta
-    torch.distributions.Categorical torch.distributions.Cauchy
+    torch.cat torch.cdist torch.cuda.FloatTensor torch.distributions.Bernoulli
+    torch.distributions.Beta torch.distributions.Categorical torch.distributions.Cauchy
     torch.distributions.ContinuousBernoulli torch.distributions.Dirichlet
     torch.distributions.Exponential torch.distributions.Gamma
     torch.distributions.Geometric torch.distributions.Gumbel
     torch.distributions.Kumaraswamy torch.distributions.Laplace
     torch.distributions.LogNormal torch.distributions.Normal torch.distributions.Pareto
     torch.distributions.Poisson torch.distributions.VonMises torch.distributions.Weibull
-    torch.equal torch.full torch.full_like torch.histc torch.index_fill torch.isin
-    torch.linalg.lu torch.linalg.lu_factor_ex torch.linalg.matrix_norm
-    torch.linalg.matrix_power torch.linalg.norm torch.linspace torch.logspace
-    torch.masked.amax torch.masked.amin torch.masked.argmax torch.masked.argmin
-    torch.masked.log_softmax torch.masked.logaddexp torch.masked.logsumexp
-    torch.masked.mean torch.masked.median torch.masked.norm torch.masked.prod
-    torch.masked.softmax torch.masked.softmin torch.masked.std torch.masked.sum
-    torch.masked.var torch.masked_fill torch.narrow torch.nn.functional.one_hot
+    torch.equal torch.eye torch.full torch.full_like torch.histc torch.index_fill
+    torch.isclose torch.isin torch.linalg.cond torch.linalg.lu torch.linalg.lu_factor_ex
+    torch.linalg.matrix_norm torch.linalg.matrix_power torch.linalg.norm torch.linspace
+    torch.logspace torch.masked.amax torch.masked.amin torch.masked.argmax
+    torch.masked.argmin torch.masked.log_softmax torch.masked.logaddexp
+    torch.masked.logsumexp torch.masked.mean torch.masked.median torch.masked.norm
+    torch.masked.prod torch.masked.softmax torch.masked.softmin torch.masked.std
+    torch.masked.sum torch.masked.var torch.masked_fill torch.multinomial torch.narrow
+    torch.nn.functional.avg_pool2d torch.nn.functional.cosine_similarity
+    torch.nn.functional.cross_entropy torch.nn.functional.dropout torch.nn.functional.elu
+    torch.nn.functional.huber_loss torch.nn.functional.interpolate
+    torch.nn.functional.layer_norm torch.nn.functional.leaky_relu
+    torch.nn.functional.max_pool2d torch.nn.functional.normalize
+    torch.nn.functional.one_hot torch.nn.functional.pad torch.nn.functional.rms_norm
+    torch.nn.functional.smooth_l1_loss torch.nn.functional.softmax
+    torch.nn.functional.softplus torch.nn.functional.threshold
     torch.nn.utils.get_total_norm torch.nn.utils.rnn.pack_padded_sequence
-    torch.nn.utils.rnn.unpad_sequence torch.norm torch.normal torch.repeat_interleave
-    torch.searchsorted torch.tensor torch.where""".split()
+    torch.nn.utils.rnn.unpad_sequence torch.norm torch.normal torch.ones torch.randint
+    torch.randperm torch.repeat_interleave torch.round torch.searchsorted torch.softmax
+    torch.stack torch.tensor torch.topk torch.tril torch.where""".split()
 )
 """Functions that waited for some of their arguments."""
 

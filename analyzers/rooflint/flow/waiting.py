@@ -120,8 +120,7 @@ def _repeat_interleave(given: _Given) -> Reason | None:
     repeats = given.of("repeats", 1)
     if repeats is None and not given.is_method:
         repeats = given.operands[0] if given.operands else None
-    counted = any(not isinstance(t, Tensor) or t.ndim != 0 for t in gpu_tensors_in(repeats))
-    if counted and "output_size" not in given.call.keywords:
+    if gpu_tensors_in(repeats) and "output_size" not in given.call.keywords:
         return "repeat", "without output_size the sum of the repeats decides the shape"
     return None
 
@@ -171,6 +170,13 @@ def _sized(given: _Given) -> Reason | None:
     sizes = [*given.operands[1:], *given.call.keywords.values()]
     if any(isinstance(t, Tensor) for v in sizes for t in gpu_tensors_in(v)):
         return "scalar", "its sizes must be numbers on the host"
+    return None
+
+
+def _cond(given: _Given) -> Reason | None:
+    """By default it divides singular values; with other norms it inverts and does not check."""
+    if given.of("p", 1) is None or given.says("p", 1, None, 2, -2, "nuc"):
+        return "linalg", known.LINALG_REASON
     return None
 
 
@@ -246,6 +252,7 @@ _BY_ARGUMENTS: dict[str, Callable[[_Given], Reason | None]] = {
     "repeat_interleave": _repeat_interleave,
     "searchsorted": _searchsorted,
     "sparse_coo_tensor": _sparse,
+    "torch.linalg.cond": _cond,
     "torch.linalg.norm": _linalg_norm,
     "unpad_sequence": _unpad,
     "where": _where,

@@ -11,6 +11,8 @@ tensors of the CPU. What is neither in a schema nor to be seen that way is not w
 from __future__ import annotations
 
 import importlib
+import inspect
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -38,6 +40,7 @@ _NOT_CALLED = frozenset(
 )
 _NUMBERS = ("int", "SymInt", "float", "number", "List[int", "List[SymInt", "List[float")
 """Types of numbers, and of lists of them up to their closing bracket."""
+_NUMBER_HINT = re.compile(r"^(?!.*Tensor).*\b(int|float)\b")
 _NO_NUMBERS = ("dtype", "out_dtype", "layout", "memory_format")
 """Enumerations, which schemas count as integers."""
 
@@ -138,6 +141,8 @@ def _functions(torch: Any) -> Iterator[_Function]:
             one = _Function(f"{room}.{name}")
             if described:
                 _describe(torch, one, described)
+            elif isinstance(function, FunctionType):
+                one.parameters = _annotated(function)
             if name not in _NOT_CALLED and not name.endswith("_"):
                 _try(torch, one, function)
             yield one
@@ -191,8 +196,10 @@ def _describe_parameters(one: _Function, schemas: list[Any]) -> None:
     """The longest list of parameters, a `#` before what is a number in every overload."""
     skip = 1 if _is_method(one.path) else 0
     lists = [list(s.arguments)[skip:] for s in schemas]
-    longest = max(lists, key=len)
-    for position, parameter in enumerate(longest):
+    longest = max(lists, key=lambda given: (sum(not a.kwarg_only for a in given), len(given)))
+    names = {a.name for a in longest}
+    by_name = {a.name: a for given in lists for a in given if a.kwarg_only and a.name not in names}
+    for position, parameter in enumerate([*longest, *by_name.values()]):
         mark = "#" if _is_number(lists, position, parameter) else ""
         if mark and parameter.kwarg_only:
             mark = "#="
@@ -201,6 +208,18 @@ def _describe_parameters(one: _Function, schemas: list[Any]) -> None:
         one.parameters.append(mark + parameter.name)
     while one.parameters and not one.parameters[-1].startswith("#"):
         one.parameters.pop()
+
+
+def _annotated(function: FunctionType) -> list[str]:
+    """The parameters of a function written in Python, by its annotations."""
+    kinds = {name: str(kind) for name, kind in inspect.get_annotations(function).items()}
+    names = [
+        ("#" if _NUMBER_HINT.search(kinds.get(name, "")) and name not in _NO_NUMBERS else "") + name
+        for name in inspect.signature(function).parameters
+    ]
+    while names and not names[-1].startswith("#"):
+        names.pop()
+    return names
 
 
 def _is_last(parameters: list[Any], position: int) -> bool:
