@@ -227,7 +227,7 @@ def test_a_guard_makes_it_sometimes() -> None:
     (stop,) = in_a_step("if step % 50 == 0:\n    out.mean().item()")
     assert stop.heat == "sometimes"
     assert stop.guard is not None
-    assert stop.guard.text == "step % 50 == 0"
+    assert stop.guard.site.text == "step % 50 == 0"
 
 
 def test_a_guard_of_two_steps_is_no_guard() -> None:
@@ -506,3 +506,23 @@ def test_who_looks_at_a_function_does_not_call_it() -> None:
     setup = "import inspect\ndef read():\n    return x.sum().item()"
     assert in_a_step("inspect.signature(read)", setup) == []
     assert [s.wait.operation for s in in_a_step("unheard_of(read)", setup)] == ["item"]
+
+
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [
+        ("if step % 50 == 0:\n    out.mean().item()", "on one step in 50"),
+        ("if step % 50 != 0:\n    continue\nout.mean().item()", "on one step in 50"),
+        ("if not step % 50:\n    out.mean().item()", "on one step in 50"),
+        ("if step % 50:\n    pass\nelse:\n    out.mean().item()", "on one step in 50"),
+        ("if rank == 0 and step % 50 == 0:\n    out.mean().item()", "on every step of rank 0"),
+        ("if torch.distributed.get_rank() == 0:\n    out.mean().item()", "on every step of rank 0"),
+        ("now = step % 50 == 0\nif now:\n    out.mean().item()", "on one step in 50"),
+        ("if step in (1, 5):\n    out.mean().item()", ""),
+    ],
+)
+def test_a_guard_says_how_often_it_lets_through(text: str, how: str) -> None:
+    (stop,) = in_a_step(text)
+    assert stop.heat == "sometimes"
+    assert stop.guard is not None
+    assert stop.guard.how == how

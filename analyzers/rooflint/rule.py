@@ -90,7 +90,7 @@ def _severity(stop: Stop) -> Severity:
 def how_often(file: SourceFile, stop: Stop) -> str:
     loop = stop.loop
     if stop.heat == "sometimes" and stop.guard is not None:
-        return f"on the steps that {_place(file, stop.guard)} lets through"
+        return stop.guard.how or f"on the steps that {_place(file, stop.guard.site)} lets through"
     if loop is None:
         return "here"
     if loop.is_framework:

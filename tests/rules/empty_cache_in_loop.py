@@ -13,7 +13,7 @@ for epoch in range(3):
         optimizer.step()
         torch.cuda.empty_cache()  # want `torch.cuda.empty_cache()` gives memory back that the next step asks for again
         if step % 50 == 0:
-            torch.cuda.empty_cache()  # want `torch.cuda.empty_cache()` on the steps that line
+            torch.cuda.empty_cache()  # want `torch.cuda.empty_cache()` on one step in
     torch.cuda.empty_cache()  # fine: once an epoch
     gc.collect()
 torch.cuda.empty_cache()  # fine: once

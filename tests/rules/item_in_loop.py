@@ -30,7 +30,7 @@ def log(batches):
         value = loss.item()  # want `loss.item()` every step
         if step % 100 == 0:
             print(step, value)
-            print(loss.item())  # want `loss.item()` on the steps that line
+            print(loss.item())  # want `loss.item()` on one step in
 
 
 def hidden(loss):

@@ -20,7 +20,7 @@ for step in bar:
     bar.set_postfix(loss=loss.detach())  # want `bar.set_postfix(loss=loss.detach())` waits
     print(loss.shape, f"{step}")  # fine: the host knows
     if step % 50 == 0:
-        print(loss)  # want `loss` on the steps that line
+        print(loss)  # want `loss` on one step in
 
 
 import logging
@@ -50,4 +50,4 @@ for step in bar:
     talker.info("loss {}", loss)  # want `talker.info("loss {}", loss)` it reads the value
     console.print(loss)  # want `console.print(loss)` it reads the value
     if step % 50 == 0:
-        wandb.log({"loss": loss})  # want `wandb.log({"loss": loss})` on the steps that line
+        wandb.log({"loss": loss})  # want `wandb.log({"loss": loss})` on one step in

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rooflint.flow import arrivals, calls, loops, names, operators, type_checks
+from rooflint.flow import arrivals, calls, guards, loops, names, operators, type_checks
 from rooflint.flow.facts import Guard, Loop
 from rooflint.flow.machine import Call
 from rooflint.flow.values import (
@@ -48,13 +48,19 @@ def on_if(it: Interpreter, node: ast.If, frame: Frame) -> bool:
         return it.statements(node.orelse, frame)
     machine = it.machine
     before, path = frame.vars, machine.path
-    guard = Guard(Site(frame.block, node.test))
+    site = Site(frame.block, node.test)
+    guard = Guard(site)
+    seldom = guards.how_seldom(it, node.test, frame)
+    if seldom is None and isinstance(node.test, ast.Call):
+        seldom = guards.seldom_value(it.asked)
+    seldom_not = guards.how_seldom(it, node.test, frame, holds=False)
     machine.branches += 1
     frame.vars = dict(before)
     narrow(it, node.test, frame, True)
-    if (
-        _is_seldom(it, node.test, frame)
-        or _leaves(node.body)
+    if seldom is not None:
+        machine.path = (*path, Guard(site, seldom))
+    elif (
+        _leaves(node.body)
         or _fills_what_is_missing(it, node, frame)
         or (_asks_for_nothing(node.test) and _turns_back(node.body))
     ):
@@ -64,40 +70,20 @@ def on_if(it: Interpreter, node: ast.If, frame: Frame) -> bool:
     frame.vars = dict(before)
     machine.path = path
     narrow(it, node.test, frame, False)
-    if node.orelse and _leaves(node.orelse):
+    if seldom_not is not None:
+        machine.path = (*path, Guard(site, seldom_not))
+    elif node.orelse and _leaves(node.orelse):
         machine.path = (*path, guard)
     comes_out_else = it.statements(node.orelse, frame)
-    machine.path = path
     machine.branches -= 1
+    if comes_out or seldom_not is None:
+        machine.path = path
+    # Else what follows is reached as often as the condition does not hold.
     if comes_out and comes_out_else:
         frame.vars = names.join_vars(after_body, frame.vars)
     elif comes_out:
         frame.vars = after_body
     return comes_out or comes_out_else
-
-
-def _is_seldom(it: Interpreter, test: ast.expr, frame: Frame) -> bool:
-    """Whether a condition holds only on some steps: every n-th, the first, the last."""
-    if isinstance(test, ast.BoolOp):
-        seldom = [_is_seldom(it, v, frame) for v in test.values]
-        return any(seldom) if isinstance(test.op, ast.And) else all(seldom)
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = test.operand
-        return _is_modulo(it, inner, frame)
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        op, left, right = test.ops[0], test.left, test.comparators[0]
-        if isinstance(op, ast.Eq):
-            if _is_modulo(it, left, frame) or _is_modulo(it, right, frame):
-                return True
-            held = (*it.quietly(left, frame), *it.quietly(right, frame))
-            on_host = not any(isinstance(a, (Tensor, Opaque)) for a in held)
-            return on_host and (_is_loop_name(it, left) or _is_loop_name(it, right))
-    if isinstance(test, (ast.Name, ast.Attribute)):
-        name = test.id if isinstance(test, ast.Name) else test.attr
-        if name in ("verbose", "debug"):
-            return True
-        return name.startswith(("should_log", "do_log", "log_now", "is_last", "last_batch"))
-    return False
 
 
 def _fills_what_is_missing(it: Interpreter, node: ast.If, frame: Frame) -> bool:
@@ -140,20 +126,6 @@ def _is_kept_in_loop(it: Interpreter, name: str) -> bool:
     return True
 
 
-def _is_modulo(it: Interpreter, node: ast.expr, frame: Frame) -> bool:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-        divisor = it.quietly(node.right, frame)
-        numbers = [a.value for a in divisor if isinstance(a, Const) and a.type == "int"]
-        return not numbers or max(numbers) > 3
-    return False
-
-
-def _is_loop_name(it: Interpreter, node: ast.expr) -> bool:
-    if not isinstance(node, ast.Name):
-        return False
-    return any(isinstance(item, Loop) and node.id in item.name.split() for item in it.machine.path)
-
-
 def condition(it: Interpreter, test: ast.expr, frame: Frame) -> bool | None:
     """Follow a condition; its truth, if that is known."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -178,7 +150,7 @@ def condition(it: Interpreter, test: ast.expr, frame: Frame) -> bool | None:
             if name not in saved:
                 saved[name] = value
         return known
-    value = it.value(test, frame)
+    value = it.asked = it.value(test, frame)
     tested(it, value, test, frame)
     return _truth(value)
 

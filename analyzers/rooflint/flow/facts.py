@@ -91,6 +91,8 @@ class Guard:
     """A condition that holds on some steps only."""
 
     site: Site
+    how: str = ""
+    """How often, if that is known: "on one step in 100"."""
 
 
 @plain
@@ -137,7 +139,7 @@ class Stop:
     wait: Wait
     heat: Heat
     loop: Loop | None
-    guard: Site | None
+    guard: Guard | None
     calls: tuple[Site, ...]
     """The calls between the loop and the wait, outermost first."""
     breaks_graph: bool = False
@@ -172,14 +174,14 @@ class Timing:
     each turn."""
 
 
-def heat_of(path: Path) -> tuple[Heat, Loop | None, Site | None]:
+def heat_of(path: Path) -> tuple[Heat, Loop | None, Guard | None]:
     """How often a path is taken, the loop that decides it, and the guard if there is one."""
-    guard: Site | None = None
+    guard: Guard | None = None
     inner: Loop | None = None
-    found: tuple[Heat, Loop | None, Site | None] = ("once", None, None)
+    found: tuple[Heat, Loop | None, Guard | None] = ("once", None, None)
     for item in reversed(path):
         if isinstance(item, Guard):
-            guard = guard or item.site
+            guard = guard or item
         elif isinstance(item, Loop) and item.is_hot:
             if guard is None:
                 return "every step", item, None

@@ -103,7 +103,9 @@ def _turns(
     endless = False
     entry = frame.vars
     out: dict[str, Value] | None = None
+    path = machine.path
     for turn in range(_MOST_PASSES):
+        machine.path = path
         writes, timing = len(machine.writes), machine.at
         machine.iterations = (*outer_iterations, machine.at)
         frame.vars = dict(entry)
@@ -130,7 +132,7 @@ def _turns(
         if still and (turn or timing == machine.at):
             break
         entry = again
-    machine.iterations = outer_iterations
+    machine.iterations, machine.path = outer_iterations, path
     it.escapes.pop()
     exits = list(escape.breaks)
     if out is not None and not endless:

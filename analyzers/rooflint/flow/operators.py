@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rooflint.flow import arrivals, branches, indexing, places, special, text, timing
+from rooflint.flow import arrivals, branches, guards, indexing, places, special, text, timing
 from rooflint.flow.facts import TENSOR_WORK
 from rooflint.flow.values import (
     NUMBER,
@@ -147,7 +147,10 @@ def on_compare(it: Interpreter, node: ast.Compare, frame: Frame) -> Value:
             it.machine.wait("condition", node, frame, one, subject=left_node)
         result = one
         left, left_node = right, right_node
-    return result if len(node.ops) == 1 else join(result, NUMBER)
+    if len(node.ops) > 1:
+        return join(result, NUMBER)
+    seldom = guards.how_seldom(it, node, frame) if result == NUMBER else None
+    return result if seldom is None else (Num(seldom),)
 
 
 def _comparison(

@@ -69,6 +69,9 @@ class Const:
 class Num:
     """A Python number (or boolean) in host memory."""
 
+    seldom: str | None = None
+    """Of a comparison: how often it holds, if not on every step of a loop."""
+
 
 @plain
 class Text:
