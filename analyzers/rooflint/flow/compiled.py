@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rooflint.flow.facts import CallFrom
 from rooflint.flow.machine import Call
 from rooflint.flow.values import Atom, Bound, Function, Instance, Ref, Value
 
@@ -32,3 +33,8 @@ def compile_one(it: Interpreter, atom: Atom) -> None:
     if not machine.branches:
         # torch._dynamo turns the checks of torch.distributions off for the whole process.
         machine.validates = False
+
+
+def is_compiled(it: Interpreter) -> bool:
+    """Whether the statement at hand runs in what was compiled."""
+    return any(isinstance(item, CallFrom) and item.compiled for item in it.machine.path)

@@ -5,7 +5,17 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from rooflint.flow import branches, calls, library, matching, names, operators, places, switches
+from rooflint.flow import (
+    branches,
+    calls,
+    compiled,
+    library,
+    matching,
+    names,
+    operators,
+    places,
+    switches,
+)
 from rooflint.flow.facts import Guard
 from rooflint.flow.machine import Call
 from rooflint.flow.values import (
@@ -231,6 +241,10 @@ def on_continue(it: Interpreter, node: ast.Continue, frame: Frame) -> bool:
 
 
 def on_assert(it: Interpreter, node: ast.Assert, frame: Frame) -> bool:
+    if compiled.is_compiled(it):
+        # It becomes a check that the GPU makes for itself.
+        it.value(node.test, frame)
+        return True
     truth = branches.condition(it, node.test, frame)
     if truth is not False:
         branches.narrow(it, node.test, frame, True)

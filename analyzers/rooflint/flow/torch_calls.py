@@ -178,8 +178,8 @@ CLOCKS = frozenset(
 )
 
 BREAKS_GRAPH = frozenset(
-    """item tolist float condition compare iterate print format log nonzero mask unique one-hot
-    repeat index""".split()
+    """item tolist float condition compare print format log nonzero mask unique one-hot repeat
+    index""".split()
 )
 """Kinds of wait that torch.compile cannot put into a graph, as `torch._dynamo.explain` says."""
 
