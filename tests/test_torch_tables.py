@@ -62,3 +62,10 @@ def test_a_tensor_in_place_of_a_number_is_known_by_its_parameter() -> None:
     assert torch_returns.NUMBERS["torch.nn.functional.dropout"] == "input #p"
     assert torch_returns.NUMBERS["torch.Tensor.view"] == "#*size"
     assert "torch.Tensor.clamp" not in torch_returns.NUMBERS
+
+
+def test_a_folder_without_measurements_is_answered_with_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert waiting.main([str(tmp_path)]) == 2
+    assert "holds no measurements" in capsys.readouterr().err

@@ -27,7 +27,11 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1:
         print("usage: python -m rooflint.tables.waiting FOLDER", file=sys.stderr)
         return 2
-    RESULT.write_text(text(Path(arguments[0])), "utf-8")
+    folder = Path(arguments[0])
+    if not any(folder.glob("*.json")):
+        print(f"rooflint: {folder} holds no measurements.", file=sys.stderr)
+        return 2
+    RESULT.write_text(text(folder), "utf-8")
     return 0
 
 

@@ -45,14 +45,23 @@ def main(arguments: list[str]) -> int:
     if not arguments:
         print("usage: python -m rooflint.tables.waits FOLDER [LIST ...]", file=sys.stderr)
         return 2
-    torch: Any = importlib.import_module("torch")
+    try:
+        torch: Any = importlib.import_module("torch")
+        tables = sources()
+    except ImportError as e:
+        print(f"rooflint: {e}; measuring needs torch and expecttest.", file=sys.stderr)
+        return 1
     if not torch.cuda.is_available():
         print("rooflint: no GPU is here to measure on.", file=sys.stderr)
         return 1
     folder = Path(arguments[0])
     about = {"torch": torch.__version__, "gpu": torch.cuda.get_device_name()}
     lists = {path.stem: str(path) for path in sorted(folder.glob("*.txt"))}
-    lists |= {f"sampled_{name}": name for name in sources()}
+    lists |= {f"sampled_{name}": name for name in tables}
+    unknown = [stem for stem in arguments[1:] if stem not in lists]
+    if unknown:
+        print(f"rooflint: {folder} has no list {unknown[0]}.txt.", file=sys.stderr)
+        return 2
     for stem in arguments[1:] or lists:
         _measure_in_processes(lists[stem], folder / f"{stem}.json", about)
     return waiting.main([str(folder)])
