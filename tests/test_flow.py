@@ -526,3 +526,58 @@ def test_a_guard_says_how_often_it_lets_through(text: str, how: str) -> None:
     assert stop.heat == "sometimes"
     assert stop.guard is not None
     assert stop.guard.how == how
+
+
+def test_what_moves_itself_is_moved_once() -> None:
+    text = """
+scale = torch.ones(8)
+for step in range(9):
+    scale = scale.to(device)
+    (model(x) * scale).mean().backward()
+"""
+    assert [s.heat for s in stops_of(text)] == ["once"]
+    made_anew = text.replace("    scale = s", "    scale = torch.ones(8)\n    scale = s")
+    assert [s.heat for s in stops_of(made_anew)] == ["every step"]
+
+
+def test_an_attribute_that_only_a_move_writes_is_moved_once() -> None:
+    text = """
+class Turned(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.angles = torch.ones(8)
+    def forward(self, x):
+        self.angles = self.angles.to(x.device)
+        return x * self.angles
+turned = Turned()
+for step in range(9):
+    turned(model(x)).mean().backward()
+"""
+    assert [s.heat for s in stops_of(text)] == ["once"]
+    reset = text.replace(
+        "turned = Turned", "    def reset(self):\n        self.angles = 1\nturned = Turned"
+    )
+    assert [s.heat for s in stops_of(reset)] == ["every step"]
+
+
+def test_what_is_looked_up_and_kept_is_made_once() -> None:
+    setup = """
+made = {}
+def constant(value):
+    kept = made.get(value)
+    if kept is None:
+        kept = torch.tensor(value, device=device)
+        made[value] = kept
+    return kept
+"""
+    assert [s.heat for s in in_a_step("model(x) * constant(2.0)", setup)] == ["sometimes"]
+
+
+def test_what_only_a_script_compiler_runs_is_not_followed() -> None:
+    body = "if torch.jit.is_scripting():\n        print(x.mean())\n    model(x)"
+    assert in_a_step(body) == []
+
+
+def test_a_loop_over_settings_that_are_written_out_is_no_step() -> None:
+    text = "for kind in [('a', 1), ('b', 2)]:\n    model(x).mean().backward()\n    x.cpu()\n"
+    assert [s.heat for s in stops_of(text)] == ["once"]

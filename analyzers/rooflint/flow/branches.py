@@ -93,14 +93,17 @@ def _fills_what_is_missing(it: Interpreter, node: ast.If, frame: Frame) -> bool:
         return False
     kept, owner = missing
     for statement in node.body:
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        if isinstance(statement, ast.AnnAssign):
-            targets = [statement.target]
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is None:
+            continue
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         for target in targets:
-            if isinstance(target, ast.Subscript) and ast.unparse(target.value) == owner:
+            if isinstance(target, ast.Subscript) and (
+                ast.unparse(target.value) == owner or ast.unparse(statement.value) == kept
+            ):
                 return True
-            if isinstance(target, ast.Name) and target.id == kept:
-                return _is_kept_in_loop(it, target.id)
+            is_name = isinstance(target, ast.Name) and target.id == kept
+            if is_name and _is_kept_in_loop(it, kept):
+                return True
             if isinstance(target, ast.Attribute) and ast.unparse(target) == kept:
                 holders = it.value(target.value, frame)
                 # What lives for one step only keeps it for one step only.

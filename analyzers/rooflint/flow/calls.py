@@ -254,7 +254,7 @@ def call_function(it: Interpreter, function: Function, receiver: Atom | None, ca
         and not places.any_tensor(call)
     )
     if coarse:
-        key = (id(function),)
+        key = (id(function), len(call.arguments))
     elif function.frame.parent is None:
         key = (
             id(function),

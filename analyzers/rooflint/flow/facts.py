@@ -34,6 +34,7 @@ class Loop:
 
     __slots__ = (
         "holds_passes",
+        "is_choice",
         "is_data",
         "is_pass",
         "is_quiet",
@@ -51,6 +52,8 @@ class Loop:
         """A comprehension, or a loop over layers: part of the step around it."""
         self.is_quiet = False
         """A loop over parameters or state: set-up, whatever it computes."""
+        self.is_choice = False
+        """A loop over settings that are written out: each is tried, and none is a step."""
         self.is_data = False
         self.is_pass = False
         """A loop over what is called data: all of it is one pass."""
@@ -68,7 +71,7 @@ class Loop:
         """Whether one turn of it is a step: it does the work itself, not in a loop within."""
         if self.is_framework:
             return True
-        if self.is_quiet:
+        if self.is_quiet or self.is_choice:
             return False
         if self.transparent:
             return self.own >= MODEL_WORK
@@ -96,6 +99,11 @@ class Guard:
 
 
 @plain
+class Once:
+    """What happens the first time only, however often the way to it is taken."""
+
+
+@plain
 class CallFrom:
     """A call of a function of the file."""
 
@@ -104,7 +112,7 @@ class CallFrom:
     """`torch.compile` was given the function."""
 
 
-PathItem = Loop | Guard | CallFrom
+PathItem = Loop | Guard | CallFrom | Once
 Path = tuple[PathItem, ...]
 
 
@@ -180,6 +188,8 @@ def heat_of(path: Path) -> tuple[Heat, Loop | None, Guard | None]:
     inner: Loop | None = None
     found: tuple[Heat, Loop | None, Guard | None] = ("once", None, None)
     for item in reversed(path):
+        if isinstance(item, Once):
+            return found
         if isinstance(item, Guard):
             guard = guard or item
         elif isinstance(item, Loop) and item.is_hot:

@@ -36,6 +36,7 @@ from rooflint.flow.tensors import call_unknown, tensor_operation
 from rooflint.flow.text import log_message, log_values, text_method
 from rooflint.flow.training import synchronize
 from rooflint.flow.values import (
+    FALSE,
     NONE,
     NUMBER,
     TEXT,
@@ -82,6 +83,12 @@ _OF_ARRAYS = ("numpy.", "scipy.", "cv2.", "PIL.", "sklearn.")
 _READ_ON_HOST = (*_OF_ARRAYS, "matplotlib.", "pandas.", "json.", "pickle.")
 
 
+_OFF_IN_PLAIN_RUNS = frozenset(
+    """torch.jit.is_scripting torch.jit.is_tracing torch._C._get_tracing_state
+    torch.onnx.is_in_onnx_export torchvision._is_tracing""".split()
+)
+"""What is true only while a program is being turned into something else."""
+
 _ALIASES = {
     "torch.Event": "torch.cuda.Event",
     "torch.Stream": "torch.cuda.Stream",
@@ -121,6 +128,8 @@ def call_named(it: Interpreter, path: str, call: Call) -> Value:
         return TRUE
     if path in ("torch.accelerator.current_accelerator", "torch.accelerator.current_device_index"):
         return (DeviceIs("gpu"),)
+    if path in _OFF_IN_PLAIN_RUNS:
+        return FALSE
     if path in EXECUTORS:
         return (instance_at(path, it, call),)
     if path.startswith("torch."):

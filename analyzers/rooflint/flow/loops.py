@@ -176,6 +176,10 @@ def _describe(it: Interpreter, loop: Loop, iterable: Value, node: ast.expr) -> N
                 loop.is_data = True
             if atom.path in ("torch.nn.ModuleList", "torch.nn.Sequential"):
                 loop.transparent = True
+    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        # A handful of things that are written out: part of the step around it.
+        loop.transparent = True
+        loop.is_choice = not any(isinstance(n, (ast.Name, ast.Call)) for n in _leaves(node))
     names = names_of(node).split()
     if not _SETUP_NAMES.isdisjoint(names) or any(
         n == "sd" or n.endswith(("_sd", "state_dict")) for n in names
@@ -310,6 +314,13 @@ def _elements_of(atom: Atom) -> Value:
     if isinstance(atom, (Text, Const)):
         return TEXT
     return UNKNOWN
+
+
+def _leaves(node: ast.expr) -> list[ast.expr]:
+    """What a display is made of, down to its names and numbers."""
+    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        return [leaf for element in node.elts for leaf in _leaves(element)]
+    return [node]
 
 
 def names_of(node: ast.expr) -> str:

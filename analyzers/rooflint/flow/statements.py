@@ -14,6 +14,7 @@ from rooflint.flow import (
     names,
     operators,
     places,
+    settling,
     switches,
 )
 from rooflint.flow.facts import Guard
@@ -58,7 +59,10 @@ def on_expression(it: Interpreter, node: ast.Expr, frame: Frame) -> None:
 
 
 def on_assign(it: Interpreter, node: ast.Assign, frame: Frame) -> None:
+    path = it.machine.path
+    it.machine.path = settling.settle(it, node, frame)
     value = it.value(node.value, frame)
+    it.machine.path = path
     for target in node.targets:
         names.assign(it, target, value, frame)
         if isinstance(target, ast.Attribute) and isinstance(node.value, ast.Call):

@@ -1,0 +1,82 @@
+"""`scale = scale.to(x.device)` moves what it names the first time; from then on it is there."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from rooflint.flow.facts import CallFrom, Loop, Once, Path, PathItem
+from rooflint.flow.values import Frame, Function, Instance
+
+if TYPE_CHECKING:
+    from rooflint.flow.interpreter import Interpreter
+
+_MOVES = frozenset("to cuda cpu type".split())
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def settle(it: Interpreter, node: ast.Assign, frame: Frame) -> Path:
+    """How often a statement does something: a move that stays is none of a loop's turns."""
+    path = it.machine.path
+    target = node.targets[0]
+    if not path or len(node.targets) > 1 or not _moves(node.value, target):
+        return path
+    if isinstance(target, ast.Name):
+        return _without_loops(path, target.id)
+    if isinstance(target, ast.Attribute) and _stays_in(it, target, frame):
+        return (*path, Once())
+    return path
+
+
+def _moves(value: ast.expr, target: ast.expr) -> bool:
+    return (
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Attribute)
+        and value.func.attr in _MOVES
+        and ast.unparse(value.func.value) == ast.unparse(target)
+    )
+
+
+def _without_loops(path: Path, name: str) -> Path:
+    """A path without the loops around a statement that bind a name nowhere else."""
+    kept: list[PathItem] = []
+    for i, item in reversed(list(enumerate(path))):
+        if isinstance(item, CallFrom) or (isinstance(item, Loop) and _binds(item, name)):
+            return (*path[: i + 1], *reversed(kept))
+        if not isinstance(item, Loop):
+            kept.append(item)
+    return tuple(reversed(kept))
+
+
+def _binds(loop: Loop, name: str) -> bool:
+    node = loop.site.node
+    if not isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+        return True
+    return (
+        sum(
+            isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)
+            for n in ast.walk(node)
+        )
+        > 1
+    )
+
+
+def _stays_in(it: Interpreter, target: ast.Attribute, frame: Frame) -> bool:
+    """Whether an object outlives a step, and only its making writes this attribute besides."""
+    running = it.machine.running
+    function = running[-1] if running else None
+    if not isinstance(function, Function) or function.owner is None or function.name in _MOVES:
+        return False
+    holders = [a for a in it.quietly(target.value, frame) if isinstance(a, Instance)]
+    if not holders or any(a.facts.get("lives_a_step") for a in holders):
+        return False
+    methods = [f for f in function.owner.node.body if isinstance(f, _FUNCTIONS)]
+    return (
+        sum(
+            isinstance(n, ast.Attribute) and n.attr == target.attr and isinstance(n.ctx, ast.Store)
+            for f in methods
+            if f.name != "__init__"
+            for n in ast.walk(f)
+        )
+        == 1
+    )
