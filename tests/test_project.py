@@ -352,3 +352,25 @@ def test_after_any_edits_a_settled_file_reads_as_a_fresh_one(path: Path) -> None
     project.settle("case.py")
     alone = rooflint.open_project(list, lambda path: None)
     assert rooflint.check(file, project=project) == rooflint.check(file, project=alone)
+
+
+def test_what_a_package_shows_to_type_checkers_alone_is_not_read(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    lazily = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .part import *\n"
+    (package / "__init__.py").write_text(lazily)
+    (package / "part.py").write_text("class Net: pass\n")
+    train = tmp_path / "train.py"
+    train.write_text("import torch\nfrom package import Net\nNet()\n")
+    asked: list[str] = []
+
+    def read(path: str) -> str | None:
+        asked.append(Path(path).name)
+        return _text(path)
+
+    project = rooflint.open_project(lambda: [str(train)], read)
+    file = project.file(str(train))
+    assert file is not None
+    rooflint.check(file, project=project)
+    assert "__init__.py" in asked
+    assert "part.py" not in asked

@@ -36,6 +36,10 @@ def _names(body: Iterable[ast.AST]) -> Iterator[str]:
                 yield from _targets(target)
         elif isinstance(node, (ast.AnnAssign, ast.AugAssign)):
             yield from _targets(node.target)
+        elif isinstance(node, ast.If) and _is_for_type_checkers(node.test):
+            # A package that loads its parts when they are asked for: all of them would be read.
+            yield from (name for name in _names(node.body) if name != STAR)
+            yield from _names(node.orelse)
         elif isinstance(node, ast.stmt):
             if isinstance(node, (ast.For, ast.AsyncFor)):
                 yield from _targets(node.target)
@@ -56,3 +60,8 @@ def _targets(node: ast.expr) -> Iterator[str]:
         yield from _targets(node.value)
     elif isinstance(node, ast.Call):
         yield from _targets(node.func)
+
+
+def _is_for_type_checkers(test: ast.expr) -> bool:
+    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
+    return name == "TYPE_CHECKING"

@@ -67,6 +67,8 @@ class Interpreter:
         self.pieces: dict[Block | Function, Found] = {}
         """What following each statement of the module found, and each function that none calls."""
         self.samples: dict[int, unasked.Sample] = {}
+        self.silent: set[ast.AST] = set()
+        """Functions that nothing calls and that can have nothing to say."""
         self.repeated_words: frozenset[str] | None = None
         """What stands more than once in the file, once that was asked for."""
         self._others: dict[str, OtherFile | None] = {}

@@ -324,13 +324,18 @@ def _leaves(node: ast.expr) -> list[ast.expr]:
 
 
 def names_of(node: ast.expr) -> str:
-    if isinstance(node, ast.Name):
-        return node.id
-    return " ".join(
-        n.id if isinstance(n, ast.Name) else n.attr
-        for n in ast.walk(node)
-        if isinstance(n, (ast.Name, ast.Attribute))
-    )
+    """The names in an expression, the outermost first."""
+    found: list[str] = []
+    waiting: list[ast.AST] = [node]
+    for one in waiting:
+        if isinstance(one, ast.Name):
+            found.append(one.id)
+        elif isinstance(one, ast.Attribute):
+            found.append(one.attr)
+            waiting.append(one.value)
+        elif not isinstance(one, ast.Constant):
+            waiting.extend(ast.iter_child_nodes(one))
+    return " ".join(found)
 
 
 class Escape:

@@ -66,8 +66,11 @@ def run_the_rest(it: Interpreter, called: frozenset[ast.AST]) -> None:
         and id(f.node) not in is_called
         and not isinstance(f.node, ast.Lambda)
         and f.node not in called
-        and (f.name in _STEPS or candidates.may_say_something(f))
+        and f.node not in it.silent
     ]
+    silent = [f for f in waiting if f.name not in _STEPS and not candidates.may_say_something(f)]
+    it.silent.update(f.node for f in silent)
+    waiting = [f for f in waiting if f.node not in it.silent]
     if not waiting:
         return
     if it.repeated_words is None:
