@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 import rooflint
 from rooflint.flow import DeviceFlow, Stop
+from rooflint.source import SourceFile
 
 HEAD = """
 import time
@@ -581,3 +584,24 @@ def test_what_only_a_script_compiler_runs_is_not_followed() -> None:
 def test_a_loop_over_settings_that_are_written_out_is_no_step() -> None:
     text = "for kind in [('a', 1), ('b', 2)]:\n    model(x).mean().backward()\n    x.cpu()\n"
     assert [s.heat for s in stops_of(text)] == ["once"]
+
+
+def test_a_function_that_trains_once_is_a_step_whoever_calls_it() -> None:
+    agent = """
+        import torch
+        class Agent:
+            def __init__(self):
+                self.net = torch.nn.Linear(4, 2).cuda()
+                self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+            def select_action(self, state):
+                return self.net(torch.ones(4, device="cuda")).argmax().item()
+            def learn(self, batch):
+                loss = self.net(torch.ones(4, device="cuda")).mean()
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                return loss.item()
+        """
+    file = SourceFile.parse("agent.py", textwrap.dedent(agent))
+    found = {(f.span.line, f.severity) for f in rooflint.check(file)}
+    assert found == {(8, "warning"), (14, "warning")}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import re
+
 from rooflint.flow.values import Atom, Function
 
 _REPEATS = ("for ", "while ")
 _GIVES_GPU = ("cuda", "gpu", "device", ".to(", "prepare", "oader")
 _MEASURES = ("time.", "time(", "timer", "clock", "perf_counter", "non_blocking", "synchronize")
-_MAY_SAY = (*_REPEATS, *_GIVES_GPU, *_MEASURES)
+_TRAINS = (".backward(",)
+_MAY_SAY = (*_REPEATS, *_GIVES_GPU, *_MEASURES, *_TRAINS)
 _CHANGES_CALLS = ("torch", "grad", *_GIVES_GPU, *_MEASURES)
 
 
@@ -19,6 +23,43 @@ def may_say_something(function: Function) -> bool:
     """
     text = function.block.segment(function.node)
     return any(word in text for word in _MAY_SAY)
+
+
+def is_training_step(function: Function) -> bool:
+    """Whether a function runs one backward pass and one optimizer's step, not in a loop."""
+    if not all(word in function.block.text for word in (*_TRAINS, ".step(")):
+        return False
+    found: set[str] = set()
+    waiting: list[ast.AST] = [function.node]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            found.add(node.func.attr)
+        waiting += [n for n in ast.iter_child_nodes(node) if not isinstance(n, _OTHER_RUNS)]
+    return {"backward", "step"} <= found
+
+
+_OTHER_RUNS = (
+    ast.For,
+    ast.AsyncFor,
+    ast.While,
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.Lambda,
+)
+
+
+def acts(function: Function) -> bool:
+    """Whether a method chooses what an agent does, of a class that learns from it: once a step."""
+    owner = function.owner
+    if owner is None or not _ACTS.search(function.name):
+        return False
+    methods = (a for value in owner.attributes.values() for a in value)
+    return any(isinstance(m, Function) and is_training_step(m) for m in methods)
+
+
+_ACTS = re.compile(r"^(?:(?:select|get|choose|sample)_actions?|act)$")
 
 
 def only_registers(decorator: Atom) -> bool:

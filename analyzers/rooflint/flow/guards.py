@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from rooflint.flow.facts import Loop
-from rooflint.flow.values import Const, Frame, Num, Opaque, Tensor, Value, constant
+from rooflint.flow.values import Const, Frame, Function, Num, Opaque, Tensor, Value, constant
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
@@ -40,6 +40,8 @@ def how_seldom(it: Interpreter, test: ast.expr, frame: Frame, holds: bool = True
         return None if holds else _one_in(it, test, frame)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _compared(it, test.left, test.ops[0], test.comparators[0], frame, holds)
+    if isinstance(test, ast.Call) and test.args:
+        return _returned(it, test, frame, holds)
     if not holds:
         return None
     name = _name_of(test)
@@ -55,6 +57,18 @@ def how_seldom(it: Interpreter, test: ast.expr, frame: Frame, holds: bool = True
     return None
 
 
+def _returned(it: Interpreter, test: ast.Call, frame: Frame, holds: bool) -> str | None:
+    """The same of a function that returns such a condition."""
+    called = it.quietly(test.func, frame)
+    function = called[0] if len(called) == 1 else None
+    body = function.node.body if isinstance(function, Function) else None
+    last = body[-1] if isinstance(body, list) else None
+    if not isinstance(last, ast.Return) or not isinstance(last.value, ast.Compare):
+        return None
+    assert isinstance(function, Function)
+    return None if how_seldom(it, last.value, function.frame, holds) is None else ""
+
+
 def seldom_value(value: Value) -> str | None:
     """How often what was compared elsewhere holds."""
     only = value[0] if len(value) == 1 else None
@@ -64,6 +78,10 @@ def seldom_value(value: Value) -> str | None:
 def _compared(
     it: Interpreter, left: ast.expr, op: ast.cmpop, right: ast.expr, frame: Frame, holds: bool
 ) -> str | None:
+    if isinstance(op, (ast.Gt, ast.GtE)) and holds and isinstance(left, ast.BinOp):
+        # `if step - last_saved >= every:`
+        since = isinstance(left.op, ast.Sub) and isinstance(left.right, (ast.Name, ast.Attribute))
+        return "" if since and _is_loop_name(it, left.left) else None
     if isinstance(op, (ast.In, ast.NotIn)):
         is_one = isinstance(op, ast.In) is holds
         listed = isinstance(right, (ast.Tuple, ast.List, ast.Set))
@@ -100,7 +118,21 @@ def _one_in(it: Interpreter, node: ast.BinOp, frame: Frame) -> str | None:
 def _is_loop_name(it: Interpreter, node: ast.expr) -> bool:
     if not isinstance(node, ast.Name):
         return False
-    return any(isinstance(item, Loop) and node.id in item.name.split() for item in it.machine.path)
+    around = [item for item in it.machine.path if isinstance(item, Loop)]
+    return any(node.id in loop.name.split() for loop in around) or (
+        bool(around) and _counts(around[-1].site.node, node.id)
+    )
+
+
+def _counts(loop: ast.expr | ast.stmt, name: str) -> bool:
+    """Whether a `while` loop counts its turns by a name."""
+    return isinstance(loop, ast.While) and any(
+        isinstance(s, ast.AugAssign)
+        and isinstance(s.target, ast.Name)
+        and s.target.id == name
+        and isinstance(s.value, ast.Constant)
+        for s in loop.body
+    )
 
 
 def _name_of(node: ast.expr) -> str:

@@ -176,6 +176,12 @@ def call_named(it: Interpreter, path: str, call: Call) -> Value:
         return call_unknown(it, call)
     if path in ("accelerate.Accelerator", "accelerate.accelerator.Accelerator"):
         return (instance_at("accelerate.Accelerator", it, call),)
+    if name == "Fabric" and path.startswith(("lightning", "pytorch_lightning")):
+        asked = call.argument(0, "accelerator")
+        if asked is None or string_of(asked) != "cpu":
+            one = instance_at("accelerate.Accelerator", it, call)
+            one.facts["is_fabric"] = True
+            return (one,)
     if path.startswith("accelerate.") and name == "DataLoaderConfiguration":
         return (instance_at(path, it, call),)
     if path.startswith(("argparse.ArgumentParser", "builtins.object")):

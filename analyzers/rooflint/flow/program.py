@@ -9,8 +9,11 @@ from rooflint.flow.bindings import statements_by_name
 from rooflint.flow.machine import Machine
 from rooflint.source import Block, SourceFile
 
-_FOREIGN = frozenset(("torch", "numpy", "site-packages", "dist-packages"))
-"""Never the user's own, wherever they lie."""
+_FOREIGN = frozenset(
+    """torch numpy torchvision torchmetrics accelerate transformers lightning pytorch_lightning
+    lightning_fabric tqdm wandb site-packages dist-packages""".split()
+)
+"""Known by name, or never the user's own, wherever they lie."""
 _MOST_CHARACTERS = 8_000_000
 """Text whose trees are kept at a time; what was used longest ago is read again when needed."""
 

@@ -54,8 +54,8 @@ def synchronize(it: Interpreter, call: Call) -> None:
 
 
 def accelerator_method(it: Interpreter, one: Instance, name: str, call: Call) -> Value:
-    """Accelerate moves models and batches to the GPU by itself."""
-    if name in ("prepare", "prepare_model", "prepare_data_loader", "prepare_optimizer"):
+    """Accelerate and Lightning's Fabric move models and batches to the GPU by themselves."""
+    if name.startswith(("prepare", "setup")):
         prepared: list[Value] = []
         for value in call.arguments:
             atoms: list[Atom] = []
@@ -88,6 +88,8 @@ def accelerator_method(it: Interpreter, one: Instance, name: str, call: Call) ->
 
 
 def _copies_without_waiting(accelerator: Instance) -> bool:
+    if accelerator.facts.get("is_fabric"):
+        return True
     keywords: dict[str, Value] = accelerator.facts.get("keywords", {})
     return any(
         isinstance(a, Instance) and is_true(a.facts.get("keywords", {}).get("non_blocking"))

@@ -137,6 +137,8 @@ def _run_unasked(it: Interpreter, function: Function) -> None:
         function.name in STEP_METHODS
         or (bool(framework) and function.name in STEP_HOOKS)
         or (is_module and function.name == "forward")
+        or candidates.is_training_step(function)
+        or candidates.acts(function)
     )
     machine = it.machine
     if steps:
