@@ -7,6 +7,7 @@ import random
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -274,7 +275,7 @@ def test_an_edit_in_a_long_file_follows_little_again() -> None:
     all_of_it = following.steps
     waits = "        y = torch.ones(2, device='cuda').sum(); y.item()\n"
     edited = text.replace("        y = x * 7\n", waits, 1)
-    following.edit(SourceFile.parse("long.py", edited, file))
+    following.edit(SourceFile.parse("long.py", edited, file), frozenset())
     (stop,) = following.flows["long.py"].stops
     assert stop.wait.site.text == "y.item()"
     assert following.steps < all_of_it / 100
@@ -374,3 +375,139 @@ def test_what_a_package_shows_to_type_checkers_alone_is_not_read(tmp_path: Path)
     rooflint.check(file, project=project)
     assert "__init__.py" in asked
     assert "part.py" not in asked
+
+
+class Desk:
+    """Files of a project, some of them open, as an editor and others change them."""
+
+    def __init__(self, folder: Path, files: Mapping[str, str]):
+        self.folder = folder
+        self.opened: dict[str, SourceFile] = {}
+        for name, text in files.items():
+            self.write(name, text)
+        self.project = rooflint.open_project(self.paths, self.read, [str(folder)])
+
+    def paths(self) -> list[str]:
+        return sorted(map(str, self.folder.glob("*.py")))
+
+    def read(self, path: str) -> str | None:
+        return self.opened[path].text if path in self.opened else _text(path)
+
+    def write(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text)
+
+    def edit(self, name: str, text: str) -> None:
+        path = str(self.folder / name)
+        self.opened[path] = rooflint.open_source(path, text, self.opened.get(path))
+        rooflint.check(self.opened[path], project=self.project)
+
+    def close(self, name: str) -> None:
+        del self.opened[str(self.folder / name)]
+        self.changed(name)
+
+    def changed(self, name: str) -> None:
+        self.project.changed(str(self.folder / name))
+
+    def settled(self, name: str) -> list[str]:
+        """`line rule` of what is known of a file in the end."""
+        for path, file in self.opened.items():
+            rooflint.check(file, project=self.project)
+            self.project.settle(path)
+        file = self.opened[str(self.folder / name)]
+        return [f"{f.span.line} {f.rule}" for f in rooflint.check(file, project=self.project)]
+
+
+GIVES = 'import torch\ndef get():\n    return torch.ones(3, device="cuda")\n'
+ASKS = """\
+import torch
+import gives
+for step in range(100):
+    y = gives.get()
+    if y.sum() > 0:
+        print(step)
+"""
+ASKED = ["5 tensor-in-condition"]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    found = Desk(tmp_path, {"gives.py": GIVES, "asks.py": ASKS})
+    found.edit("asks.py", ASKS)
+    assert found.settled("asks.py") == ASKED
+    return found
+
+
+def test_a_file_is_judged_anew_when_one_that_it_rests_on_is_edited(desk: Desk) -> None:
+    desk.edit("gives.py", GIVES.replace("cuda", "cpu"))
+    assert desk.settled("asks.py") == []
+    desk.edit("gives.py", GIVES)
+    assert desk.settled("asks.py") == ASKED
+
+
+def test_a_file_that_is_closed_unsaved_counts_as_it_is_on_disk(desk: Desk) -> None:
+    desk.edit("gives.py", GIVES.replace("cuda", "cpu"))
+    assert desk.settled("asks.py") == []
+    desk.close("gives.py")
+    assert desk.settled("asks.py") == ASKED
+
+
+def test_files_that_come_and_go_on_disk_are_noticed(desk: Desk) -> None:
+    (desk.folder / "gives.py").unlink()
+    desk.changed("gives.py")
+    assert desk.settled("asks.py") == []
+    desk.write("gives.py", GIVES)
+    desk.changed("gives.py")
+    assert desk.settled("asks.py") == ASKED
+
+
+def test_a_file_that_was_never_saved_can_be_imported(desk: Desk) -> None:
+    desk.edit("asks.py", ASKS.replace("import gives", "import new as gives"))
+    desk.edit("new.py", GIVES)
+    assert desk.settled("asks.py") == ASKED
+
+
+SHOWS = "import torch\ndef show(x):\n    print(x.item())\n"
+CALLS = """\
+import torch
+from shows import show
+for step in range(100):
+    show(torch.ones(3, device="cuda").sum())
+"""
+
+
+def test_what_a_user_said_is_forgotten_when_it_is_one_no_more(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, {"shows.py": SHOWS, "calls.py": CALLS})
+    desk.edit("shows.py", SHOWS)
+    assert desk.settled("shows.py") == ["3 item-in-loop"]
+    desk.write("calls.py", CALLS.replace("from shows import show", "show = print"))
+    desk.changed("calls.py")
+    assert desk.settled("shows.py") == []
+    desk.write("calls.py", CALLS)
+    desk.changed("calls.py")
+    assert desk.settled("shows.py") == ["3 item-in-loop"]
+    (tmp_path / "calls.py").unlink()
+    desk.changed("calls.py")
+    assert desk.settled("shows.py") == []
+
+
+def test_what_is_cancelled_is_found_out_the_next_time(desk: Desk) -> None:
+    desk.edit("gives.py", GIVES.replace("cuda", "cpu"))
+    asks = str(desk.folder / "asks.py")
+    told_to_stop = Event()
+    told_to_stop.set()
+    assert not desk.project.settle(asks, told_to_stop)
+    for at in range(1, 40):
+        desk.project.settle(asks, _After(at))
+    assert desk.settled("asks.py") == []
+
+
+class _After(Event):
+    """Is set when it is asked for the nth time."""
+
+    def __init__(self, times: int):
+        super().__init__()
+        self._left = times
+
+    def is_set(self) -> bool:
+        self._left -= 1
+        return self._left < 0

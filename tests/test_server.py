@@ -177,6 +177,36 @@ async def test_an_edit_of_one_open_file_reaches_another(client: LanguageClient, 
         pass
 
 
+async def test_what_others_change_on_disk_is_noticed_with_no_edit(
+    client: LanguageClient, tmp_path: Path
+):
+    caller = tmp_path / "train.py"
+    caller.write_text(CALLER)
+    helper = open_text(client, tmp_path / "helper.py", HELPER)
+    while not await published(client, helper, 1):
+        pass
+    caller.unlink()
+    gone = lsp.FileEvent(caller.as_uri(), lsp.FileChangeType.Deleted)
+    client.workspace_did_change_watched_files(lsp.DidChangeWatchedFilesParams([gone]))
+    assert await published(client, helper, 1) == []
+
+
+async def test_edits_that_were_not_saved_end_when_the_file_is_closed(
+    client: LanguageClient, tmp_path: Path
+):
+    caller = tmp_path / "train.py"
+    caller.write_text("import torch\n")
+    (tmp_path / "helper.py").touch()
+    helper = open_text(client, tmp_path / "helper.py", HELPER)
+    train = open_text(client, caller, CALLER)
+    while not await published(client, helper, 1):
+        pass
+    closed = lsp.TextDocumentIdentifier(train)
+    client.text_document_did_close(lsp.DidCloseTextDocumentParams(closed))
+    while await published(client, helper, 1):
+        pass
+
+
 async def test_a_mended_line_loses_its_diagnostic(client: LanguageClient, tmp_path: Path):
     uri = open_text(client, tmp_path / "train.py", TRAIN)
     await published(client, uri, 1)

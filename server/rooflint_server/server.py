@@ -38,6 +38,9 @@ log = logging.getLogger("rooflint.server")
 session = Session()
 server = LanguageServer("rooflint", rooflint.__version__, protocol_cls=Protocol)
 
+LEARN_AFTER_S = 0.4
+"""Of silence, after which the files around the documents are followed."""
+
 MEASURED = "rooflint/measured"
 """`{"root": folder, "summary": sentence or null}`: what is now known of a project."""
 
@@ -193,7 +196,8 @@ def did_change_watched_files(params: lsp.DidChangeWatchedFilesParams) -> None:
         _show_anew()
     for path in paths:
         if path.suffix == ".py" and str(path) not in session.documents:
-            session.changed_on_disk.add(str(path))
+            session.changed_on_disk(str(path))
+            _learn_soon()
         if path.name == "meta.json" and session.run is None:
             _in_background(_load_latest(str(path.parents[3])))
 
@@ -245,6 +249,7 @@ def did_close(params: lsp.DidCloseTextDocumentParams) -> None:
     if document is None:
         return
     session.drop(document)
+    _learn_soon()
     if not session.editor.pulls:
         _publish(document, [])
 
@@ -272,15 +277,24 @@ async def _publish_when_known(document: Document) -> None:
             session.touch(document)
         elif session.documents.get(document.path) is document:
             _publish(document, diagnostics)
-            _in_background(_learn(document))
+            _learn_soon(document)
     finally:
         session.publishing = None
         protocol().wake()
 
 
-async def _learn(document: Document) -> None:
+def _learn_soon(first: Document | None = None) -> None:
+    """Find out more about all documents when nothing has happened for a while."""
+    if session.learning is not None:
+        session.learning.cancel()
+    session.learning = asyncio.ensure_future(_learn(first))
+
+
+async def _learn(first: Document | None) -> None:
     """Find out more about a document, and about others that are open and may use it."""
-    for one in (document, *(d for d in session.documents.values() if d is not document)):
+    await asyncio.sleep(LEARN_AFTER_S)
+    others = [one for one in session.documents.values() if one is not first]
+    for one in [first, *others] if first else others:
         if await session.learn(one):
             session.touch(one)
             _show_anew()
@@ -290,7 +304,7 @@ async def diagnostic(params: lsp.DocumentDiagnosticParams) -> lsp.DocumentDiagno
     document = _document(params.text_document)
     known = await diagnostics_of(document) if document else []
     if document:
-        _in_background(_learn(document))
+        _learn_soon(document)
     return lsp.RelatedFullDocumentDiagnosticReport(known)
 
 

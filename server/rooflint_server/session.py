@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 LONG_LINES = 2000
 """Files up to here are looked at in well under a second."""
 PATIENCE_S, LONG_PATIENCE_S = 2.0, 0.05
-LEARN_AFTER_S = 0.4
-"""Of silence, after which the files around a document are followed."""
 MOST_FILES = 3_000
 """Of a root that are asked whom they import."""
 
@@ -71,8 +69,8 @@ class Look:
 
     document: Document
     done: asyncio.Future[None]
-    learns: Project | None = None
-    """What is asked all about the document, which may take long; `None`: it is looked at."""
+    cancelled: Event | None = None
+    """Ends it, if all is to be found out about the document, which may take long."""
 
 
 @dataclass(slots=True)
@@ -89,6 +87,8 @@ class Session:
     run: Run | None = None
     publishing: asyncio.Future[None] | None = None
     """The publication that waits for its document to be looked at."""
+    learning: asyncio.Task[None] | None = None
+    """Finds out more about the documents while nothing else is to be done."""
     _look: Look | None = None
     searched: set[str] = field(default_factory=set[str])
     """Roots whose last recording was looked for."""
@@ -96,7 +96,6 @@ class Session:
     """Documents to publish, the one changed last at the end."""
     projects: dict[str, Project] = field(default_factory=dict[str, "Project"])
     """What is known of the files of each root."""
-    changed_on_disk: set[str] = field(default_factory=set[str])
     configs: dict[str, Config] = field(default_factory=dict[str, Config])
     """By folder; read anew after each save."""
 
@@ -110,9 +109,15 @@ class Session:
         return self.outdated.pop() if self.outdated else None
 
     def drop(self, document: Document) -> None:
-        """Forget a document that was closed."""
+        """Forget a document that was closed: what is on disk counts again."""
         self.documents.pop(document.path, None)
+        self.changed_on_disk(document.path)
         self.outdated = [d for d in self.outdated if d is not document]
+
+    def changed_on_disk(self, path: str) -> None:
+        """A file has changed, which no document stands for."""
+        for project in self.projects.values():
+            project.changed(path)
 
     def read_configs(self) -> bool:
         """Read the settings of projects anew; whether any has changed."""
@@ -158,22 +163,23 @@ class Session:
             if self._look is None:
                 self._look = Look(document, asyncio.get_running_loop().create_future())
                 self._begin(self._look)
-            elif self._look.learns is not None:
-                self._look.learns.cancel()
+            elif self._look.cancelled is not None:
+                self._look.cancelled.set()
             await asyncio.shield(self._look.done)
         return document.analysis
 
     async def learn(self, document: Document) -> bool:
         """Find out all about a document by the files around it; whether there was more to know.
 
-        Only while nothing else is to be done, and not right after an edit.
+        Only while nothing else is to be done.
         """
-        await asyncio.sleep(LEARN_AFTER_S)
-        if self._look is not None or not self.is_known(document):
+        while self._look is not None:
+            await asyncio.shield(self._look.done)
+        if not self.is_known(document):
             return False
         loop = asyncio.get_running_loop()
-        project = self.project_of(document.path)
-        look = self._look = Look(document, loop.create_future(), project)
+        project, cancelled = self.project_of(document.path), Event()
+        look = self._look = Look(document, loop.create_future(), cancelled)
 
         def end(more: bool) -> None:
             document.learned += more
@@ -183,7 +189,7 @@ class Session:
         def run() -> None:
             more = False
             try:
-                more = project.settle(document.path)
+                more = project.settle(document.path, cancelled)
             except Exception:
                 log.exception("looking at the files around %s failed", document.path)
             # Trees live long: the collector shall not go through them again and again.
@@ -211,7 +217,6 @@ class Session:
         text, before = tuple(document.lines), document.analysis
         loop = asyncio.get_running_loop()
         project = self.project_of(document.path)
-        changed, self.changed_on_disk = self.changed_on_disk, set()
 
         def end(analysis: Analysis, error: Exception | None) -> None:
             document.analysis, self._look = analysis, None
@@ -222,8 +227,6 @@ class Session:
         def run() -> None:
             error = None
             try:
-                for path in changed:
-                    project.changed(path)
                 analysis = analyse(document.path, text, basis, before, project)
             except Exception as fault:  # Told, and not tried again before the next edit.
                 analysis, error = Analysis(basis, text), fault

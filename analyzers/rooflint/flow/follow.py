@@ -66,35 +66,40 @@ class Following:
     ):
         """`called`: its functions that other files are known to call; they are not followed with
         the arguments of nobody."""
-        self._program, self._called = program, called
-        self._interpreter = Interpreter(file, program)
+        self._program, self.called = program, called
+        interpreter = Interpreter(file, program)
         if "torch" in file.text or "__main__" in file.text:
-            self._interpreter.run(called)
+            interpreter.run(called)
         self.is_exact = True
         """Nothing that was followed before an edit was kept."""
-        self.flows = _flows(self._interpreter)
+        self._interpreter: Interpreter | None = interpreter
+        self._take(interpreter)
+
+    def _take(self, interpreter: Interpreter) -> None:
+        self.flows = _flows(interpreter)
         """What was found out of the file and of those that it uses, by path."""
+        self.used = interpreter.used
+        """The other files, and folders, that it rests on."""
+        self.steps = interpreter.machine.steps
+        """Statements and calls that were followed, for the last edit if there was one."""
 
     def let_go(self) -> None:
         """No edit will come: keep what was found, and free the rest."""
-        self._interpreter.let_go()
+        if self._interpreter is not None:
+            self._interpreter.let_go()
+            self._interpreter = None
 
-    @property
-    def steps(self) -> int:
-        """Statements and calls that were followed, for the last edit if there was one."""
-        return self._interpreter.machine.steps
-
-    def edit(self, file: SourceFile) -> None:
+    def edit(self, file: SourceFile, called: frozenset[ast.AST]) -> None:
         """Take the file as an edit left it."""
-        self._program.machine = self._interpreter.machine
-        if file.blocks == self._interpreter.file.blocks:
-            self._interpreter.file = file
-        elif follow_again(self._interpreter, file, self._called):
+        interpreter = self._interpreter
+        if interpreter is not None and file.blocks == interpreter.file.blocks:
+            interpreter.file = file
+        elif interpreter is not None and follow_again(interpreter, file, self.called):
             self.is_exact = False
-            self.flows = _flows(self._interpreter)
+            self._take(interpreter)
         else:
             self.let_go()
-            self.__init__(file, self._program, self._called)
+            self.__init__(file, self._program, called)
 
 
 def _flows(interpreter: Interpreter) -> dict[str, DeviceFlow]:

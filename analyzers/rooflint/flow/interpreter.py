@@ -51,7 +51,8 @@ class Interpreter:
     def __init__(self, file: SourceFile, program: Program):
         self.file = file
         self.program = program
-        self.machine = program.machine = Machine()
+        self.machine = Machine()
+        self.machine.cancelled = program.cancelled
         self.functions: list[Function] = []
         """Those of the file itself."""
         self.escapes: list[loops.Escape] = []
@@ -111,6 +112,11 @@ class Interpreter:
         return found
 
     # --- other files
+
+    @property
+    def used(self) -> frozenset[str]:
+        """The other files, and folders, that names were looked for in."""
+        return frozenset(self._others)
 
     def looked_up(self, value: Value) -> Value:
         """A value in which names of other files stand for what they are."""

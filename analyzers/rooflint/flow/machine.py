@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rooflint.flow.facts import TENSOR_WORK, Loop, Path, Seen, Stop, Timing, Wait
 from rooflint.flow.values import (
@@ -28,6 +28,9 @@ from rooflint.flow.values import (
     join,
 )
 from rooflint.source import Block
+
+if TYPE_CHECKING:
+    from threading import Event
 
 _Made = TypeVar("_Made", Function, Class, Instance, ListOf, DictOf)
 _ONLY_OF_TENSORS = frozenset(("item", "tolist", "cpu", "copy"))
@@ -157,7 +160,7 @@ class Machine:
         self.last_sync: int | None = None
         self.steps = 0
         self.limit = MOST_STATEMENTS
-        self.cancelled = False
+        self.cancelled: Event | None = None
         """Set by another thread: the next statement is not followed."""
         self.enough = MOST_STATEMENTS
         """After so many statements and calls, what nothing calls follows no more functions."""
@@ -370,7 +373,7 @@ class Machine:
         self.steps = self.steps_elsewhere = 0
         self.limit = MOST_STATEMENTS
         self.running.clear()
-        self.unasked = self.cancelled = False
+        self.unasked, self.cancelled = False, None
 
     def replay(self, trace: Trace, prefix: Path) -> None:
         """The effects of a run that is not repeated."""
@@ -482,7 +485,7 @@ class Machine:
         self.steps += 1
         if self.steps > self.limit:
             raise OutOfBudget
-        if self.cancelled:
+        if self.cancelled is not None and self.cancelled.is_set():
             raise Cancelled
 
     def let_go(self) -> None:

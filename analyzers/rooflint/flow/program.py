@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from rooflint.flow.bindings import statements_by_name
-from rooflint.flow.machine import Machine
 from rooflint.source import Block, SourceFile
+
+if TYPE_CHECKING:
+    from threading import Event
 
 _FOREIGN = frozenset(
     """torch numpy torchvision torchmetrics accelerate transformers lightning pytorch_lightning
@@ -33,14 +36,15 @@ class Program:
         self._names: dict[str, frozenset[str]] = {}
         self._places: dict[str, tuple[str, ...]] = {}
         self._characters = 0
-        self.machine: Machine | None = None
-        """Of the file that is followed now, or was last."""
+        self.cancelled: Event | None = None
+        """Set by another thread: what is being followed is no longer asked for."""
 
     def put(self, file: SourceFile) -> None:
         """Take a file as it stands now."""
         self.drop(file.path)
         self._files[file.path] = file
         self._characters += len(file.text)
+        self._list(file.path)
 
     def drop(self, path: str) -> None:
         """Forget a file, to read it again when it is needed."""
@@ -48,6 +52,25 @@ class Program:
         file = self._files.pop(path, None)
         if file is not None:
             self._characters -= len(file.text)
+
+    def is_there(self, path: str) -> bool:
+        """Whether imports find a file, to what is known of its folder."""
+        return os.path.basename(path) in self._listed(os.path.dirname(path))
+
+    def look_again(self) -> None:
+        """Files may have come or gone."""
+        self._names.clear()
+        self._places.clear()
+        for path, file in self._files.items():
+            if file is not None:
+                self._list(path)
+
+    def _list(self, path: str) -> None:
+        """Have imports find a file, though it may never have been saved."""
+        folder, name = os.path.split(path)
+        listed = self._listed(folder)
+        if name not in listed:
+            self._names[folder] = listed | {name}
 
     def file(self, path: str) -> SourceFile | None:
         """A file of the program; `None`: there is none that can be read."""

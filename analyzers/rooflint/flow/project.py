@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from rooflint.flow.follow import DeviceFlow, Following, together
 from rooflint.flow.machine import Cancelled
 from rooflint.flow.program import Program
 from rooflint.source import SourceFile
+
+if TYPE_CHECKING:
+    from threading import Event
 
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*)"
@@ -36,26 +41,30 @@ class Project:
         self._paths = paths
         self._read = read
         self._program = Program(read, folders)
+        self._listed: list[str] | None = None
+        """The files that may use others; `None`: not yet looked for."""
+        self._imports: dict[str, frozenset[str]] = {}
+        """Whom a file imports."""
         self._users: dict[str, set[str]] | None = None
-        """Who imports a file; `None`: not yet looked for."""
+        """Who imports a file; `None`: to be found out."""
         self._scripts: set[str] = set()
         self._followings: dict[str, Following] = {}
-        self._flows: dict[str, dict[str, DeviceFlow]] = {}
         """What following a file said of it and of others."""
         self._about: dict[str, set[str]] = {}
         """Of whom something is known from following whom."""
         self._told: dict[str, DeviceFlow] = {}
         """What was last said of a file."""
         self._outdated: set[str] = set()
-        """Files that use one which has changed since they were followed."""
-        self._is_cancelled = False
+        """Files that rest on one which has changed since they were followed."""
+        self._changed: set[str] = set()
+        """Files that were changed on disk, which nothing has been asked about since."""
 
     def in_order(self) -> Iterator[str]:
         """The files, those that use others first, so that all is known of each when it comes."""
         seen: set[str] = set()
         done: set[str] = set()
         users = self._index()
-        for start in sorted(self._paths(), key=lambda path: (path not in self._scripts, path)):
+        for start in sorted(self._imports, key=lambda path: (path not in self._scripts, path)):
             waiting = [start]
             while waiting:
                 one = waiting[-1]
@@ -76,87 +85,130 @@ class Project:
         """What is known of a file from following it, and from those that use it as far as they
         were followed."""
         path = file.path
+        self._take_changes()
+        is_new = not self._program.is_there(path)
         if self._program.file(path) is not file:
             self._program.put(file)
-            self._outdated |= self._about.get(path, set()) - {path}
+            self._outdate(path, is_new)
         following = self._followings.get(path)
         if following is not None:
-            following.edit(file)
+            self._forget_about(path)
+            following.edit(file, self._called(path))
             self._keep(path, following)
         else:
             self._follow(file)
         known = self._told[path] = self._known(path)
         return known
 
-    def settle(self, path: str) -> bool:
+    def settle(self, path: str, cancelled: Event | None = None) -> bool:
         """Find out all about a file: by those that use it, and by following it as a whole.
 
-        Whether more is known of it than `flow_of` said last. Another thread may `cancel` it.
+        Whether more is known of it than `flow_of` said last. Once `cancelled` is set it ends soon.
         """
-        self._is_cancelled = False
+        self._program.cancelled = cancelled
         try:
             return self._settle(path)
         except Cancelled:
             return False
-
-    def cancel(self) -> None:
-        """Have `settle` end soon, with what is known by then."""
-        self._is_cancelled = True
-        if self._program.machine is not None:
-            self._program.machine.cancelled = True
+        finally:
+            self._program.cancelled = None
 
     def _settle(self, path: str) -> bool:
-        for user in [*self._all_users(path), path]:
-            following = self._followings.get(user)
-            is_exact = following is None or user != path or following.is_exact
-            if user in self._flows and user not in self._outdated and is_exact:
-                continue
+        self._take_changes()
+        users = self._all_users(path)
+        former = sorted(self._about.get(path, set()).difference(users, (path,)))
+        for user in (*former, *users, path):
             self._go_on()
+            if self._is_settled(user, path):
+                continue
             file = self._program.file(user)
-            if file is not None:
-                self._follow(file)
+            if file is None:
+                self._forget(user)
+                continue
+            self._follow(file)
+            if user not in self._told:  # Nobody edits it.
+                self._let_go(user)
         return self._known(path) != self._told.get(path)
 
+    def _is_settled(self, user: str, path: str) -> bool:
+        """Whether following a file anew would tell nothing new of `path`."""
+        following = self._followings.get(user)
+        if following is None or user in self._outdated or following.called != self._called(user):
+            return False
+        return following.is_exact or user != path
+
     def _known(self, path: str) -> DeviceFlow:
-        return together(self._flows[root][path] for root in sorted(self._about.get(path, ())))
+        about = sorted(self._about.get(path, ()))
+        return together(self._followings[root].flows[path] for root in about)
 
     def changed(self, path: str) -> None:
-        """A file is another one on disk, or is no more: read it again when it is needed."""
-        self._program.drop(path)
-        self._outdated |= self._about.get(path, set())
-        self._followings.pop(path, None)
-        self._flows.pop(path, None)
+        """A file is another one on disk, or is no more: read it again when it is needed.
+
+        Any thread may say so at any time.
+        """
+        self._changed.add(path)
+
+    def _take_changes(self) -> None:
+        were_there: dict[str, bool] = {}
+        while self._changed:
+            path = self._changed.pop()
+            were_there[path] = self._program.is_there(path)
+            self._program.drop(path)
+            self._let_go(path)
+            self._told.pop(path, None)
+        if were_there:
+            self._program.look_again()
+        for path, was_there in were_there.items():
+            self._outdate(path, was_there != self._program.is_there(path))
+            self._outdated.add(path)
+
+    def _outdate(self, path: str, comes_or_goes: bool) -> None:
+        """What is to be found out again when a file has changed."""
+        if comes_or_goes:
+            # Imports may mean others than before.
+            self._imports.clear()
+            self._outdated |= self._followings.keys()
+            self._listed = None
+        self._imports.pop(path, None)
         self._users = None
+        self._outdated.update(root for root, f in self._followings.items() if path in f.used)
 
     def release(self, path: str) -> None:
         """Forget a file and what is known of it, not what following it said of others."""
         for root in self._about.pop(path, ()):
-            self._flows[root].pop(path, None)
-        following = self._followings.pop(path, None)
-        if following is not None:
-            following.let_go()
+            self._followings[root].flows.pop(path, None)
+        self._let_go(path)
         self._told.pop(path, None)
         self._program.drop(path)
 
+    def _forget(self, path: str) -> None:
+        """There is no such file any more, so following it said nothing."""
+        self._forget_about(path)
+        self._followings.pop(path, None)
+
+    def _forget_about(self, root: str) -> None:
+        for known in self._followings[root].flows if root in self._followings else ():
+            self._about[known].discard(root)
+
+    def _let_go(self, path: str) -> None:
+        if path in self._followings:
+            self._followings[path].let_go()
+
     def _follow(self, file: SourceFile) -> None:
-        path = file.path
         self._program.make_room()
-        called = {
-            function
-            for root in self._about.get(path, ())
-            if root != path
-            for function in self._flows[root][path].called
-        }
-        self._outdated.discard(path)
-        self._keep(path, Following(file, self._program, frozenset(called)))
+        following = Following(file, self._program, self._called(file.path))
+        self._forget_about(file.path)
+        self._let_go(file.path)
+        self._keep(file.path, following)
+        self._outdated.discard(file.path)
+
+    def _called(self, path: str) -> frozenset[ast.AST]:
+        """The functions of a file that others are known to call."""
+        users = (self._followings[root] for root in self._about.get(path, ()) if root != path)
+        return frozenset[ast.AST]().union(*(user.flows[path].called for user in users))
 
     def _keep(self, path: str, following: Following) -> None:
-        for known in self._flows.get(path, {}).keys() - following.flows.keys():
-            self._about[known].discard(path)
-        before = self._followings.get(path)
-        if before is not None and before is not following:
-            before.let_go()
-        self._followings[path], self._flows[path] = following, following.flows
+        self._followings[path] = following
         for known in following.flows:
             self._about.setdefault(known, set()).add(path)
 
@@ -173,20 +225,26 @@ class Project:
         return list(found)[:_MOST_USERS][::-1]
 
     def _go_on(self) -> None:
-        if self._is_cancelled:
+        cancelled = self._program.cancelled
+        if cancelled is not None and cancelled.is_set():
             raise Cancelled
 
     def _index(self) -> dict[str, set[str]]:
         if self._users is None:
+            if self._listed is None:
+                self._listed = list(self._paths())
             users: dict[str, set[str]] = {}
-            self._scripts.clear()
-            for path in self._paths():
+            for path in dict.fromkeys((*self._listed, *self._followings)):
                 self._go_on()
-                self._read_imports(path, self._read(path) or "", users)
+                if path not in self._imports:
+                    self._imports[path] = self._read_imports(path, self._read(path) or "")
+                for one in self._imports[path]:
+                    users.setdefault(one, set()).add(path)
             self._users = users
         return self._users
 
-    def _read_imports(self, path: str, text: str, users: dict[str, set[str]]) -> None:
+    def _read_imports(self, path: str, text: str) -> frozenset[str]:
+        self._scripts.discard(path)
         if "__main__" in text:
             self._scripts.add(path)
         used: list[str | None] = []
@@ -201,6 +259,4 @@ class Project:
             used.append(found)
             if found is not None:
                 used += [self._program.member(found, name) for name in _NAME.findall(names)]
-        for one in used:
-            if one is not None and one != path:
-                users.setdefault(one, set()).add(path)
+        return frozenset(one for one in used if one is not None and one != path)
