@@ -102,6 +102,7 @@ def test_what_another_file_returns_is_known(tmp_path: Path) -> None:
         ("from lib import accuracy", ["lib/helpers.py", "lib/__init__.py"]),
         ("from lib.helpers import *", ["lib/helpers.py"]),
         ("import lib.helpers\naccuracy = lib.helpers.accuracy", ["lib/helpers.py"]),
+        ("import a.b.helpers\naccuracy = a.b.helpers.accuracy", ["a/b/helpers.py"]),
         ("from lib.helpers import accuracy", ["src/lib/helpers.py", "src/lib/__init__.py"]),
         (
             "try:\n    from lib.helpers import accuracy\nexcept ImportError:\n    accuracy = None",

@@ -35,6 +35,8 @@ class Program:
         self._statements: dict[str, dict[str, list[Block]]] = {}
         self._names: dict[str, frozenset[str]] = {}
         self._places: dict[str, tuple[str, ...]] = {}
+        self._spaces: set[str] = set()
+        """Folders that a module was imported through: packages, whatever else is in them."""
         self._characters = 0
         self.cancelled: Event | None = None
         """Set by another thread: what is being followed is no longer asked for."""
@@ -120,12 +122,19 @@ class Program:
         return self._below(path, name)
 
     def _below(self, folder: str, dotted: str) -> str | None:
-        parts = dotted.split(".")
-        for part in parts[:-1]:
+        *spaces, name = dotted.split(".")
+        for part in spaces:
             if part not in self._listed(folder):
                 return None
             folder = os.path.join(folder, part)
-        name = parts[-1]
+        found = self._in(folder, name)
+        if found is not None:
+            for _ in spaces:
+                self._spaces.add(folder)
+                folder = os.path.dirname(folder)
+        return found
+
+    def _in(self, folder: str, name: str) -> str | None:
         listed = self._listed(folder)
         if name in listed:
             package = self._package(os.path.join(folder, name))
@@ -138,7 +147,8 @@ class Program:
         listed = self._listed(folder)
         if "__init__.py" in listed:
             return os.path.join(folder, "__init__.py")
-        return folder if any(name.endswith(".py") for name in listed) else None
+        is_package = folder in self._spaces or any(name.endswith(".py") for name in listed)
+        return folder if is_package else None
 
     def _listed(self, folder: str) -> frozenset[str]:
         names = self._names.get(folder)

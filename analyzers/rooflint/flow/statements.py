@@ -263,8 +263,10 @@ def on_assert(it: Interpreter, node: ast.Assert, frame: Frame) -> bool:
 
 def on_import(it: Interpreter, node: ast.Import, frame: Frame) -> None:
     for alias in node.names:
-        name = alias.name if alias.asname else alias.name.partition(".")[0]
-        path = it.program.find(frame.block.path, 0, name)
+        name, path = alias.name, it.program.find(frame.block.path, 0, alias.name)
+        if alias.asname is None and "." in name:
+            name = name.partition(".")[0]
+            path = it.program.find(frame.block.path, 0, name)
         value: Atom = Module(path, name) if path else Ref(name)
         names.bind(it, alias.asname or name, (value,), frame)
 
