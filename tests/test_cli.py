@@ -92,6 +92,38 @@ def test_a_file_with_a_syntax_error_still_tells_what_waits_in_the_rest_of_it(
     assert code == 2 and "item()" in out and "half.py:9:7: " in err
 
 
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("train.py lib/helper.py", "lib/helper.py"),
+        ("./train.py lib/helper.py ../work/lib/helper.py lib/../lib/helper.py", "{}/lib/helper.py"),
+        ("lib/../train.py lib/helper.py", "lib/helper.py"),
+        ("{}/train.py lib/helper.py", "{}/lib/helper.py"),
+        (". {}/../other", "{}/lib/helper.py"),
+        ("..", "../work/lib/helper.py"),
+    ],
+)
+def test_files_find_each_other_however_they_are_named(
+    words: str, name: str, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "work"
+    for folder in (here / "lib", tmp_path / "other"):
+        folder.mkdir(parents=True)
+    helper = "def shown(x):\n    print(x.sum().item())\n"
+    call = "shown(model(batch))"
+    (here / "lib" / "helper.py").write_text(helper)
+    (here / "train.py").write_text(
+        "from lib.helper import shown\n" + WAITS.replace("print(model(batch).sum().item())", call)
+    )
+    (tmp_path / "other" / "clean.py").write_text(CLEAN)
+    monkeypatch.chdir(here)
+    _, out, err = run(capsys, "check", *words.format(here).split(), "--output-format", "json")
+    assert not err
+    found = [(finding["path"], finding["line"]) for finding in json.loads(out)]
+    assert found == [(name.format(here), 2)]
+
+
 def test_one_bad_path_does_not_keep_the_others_from_being_checked(
     tmp_path: Path, capsys: Any
 ) -> None:

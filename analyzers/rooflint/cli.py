@@ -86,14 +86,15 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _check_paths(options: argparse.Namespace) -> int:
-    from rooflint.files import find_files, project_folders, read_text, text_of
+    from rooflint.files import find_files, named_alike, project_folders, read_text, text_of
 
     findings: list[Finding] = []
     texts: dict[str, str] = {}
     failed = False
     configs = rooflint.open_configs()
     files: dict[Path, None] = {}
-    for path in options.paths:
+    paths = named_alike(options.paths)
+    for path in paths:
         with _Told() as problem:
             inside = find_files([path], configs)
             files |= dict.fromkeys(inside)
@@ -103,7 +104,7 @@ def _check_paths(options: argparse.Namespace) -> int:
     settings = {folder: configs.at(folder) for folder in dict.fromkeys(p.parent for p in files)}
     for note in dict.fromkeys(note for config in settings.values() for note in config.notes):
         _say(note)
-    folders = project_folders(options.paths)
+    folders = project_folders(paths)
     project = rooflint.open_project(lambda: map(str, files), text_of, folders)
     for name in project.in_order():
         with _Told() as problem:

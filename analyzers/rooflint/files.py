@@ -55,6 +55,25 @@ def find_files(paths: Iterable[str | Path], configs: Configs) -> list[Path]:
     return list(found)
 
 
+def named_alike(paths: Iterable[str]) -> list[str]:
+    """The same paths, all from here on or all from the root on, and without detours: files find
+    each other by their names."""
+    plain = [_without_detours(path) for path in paths]
+    kinds = {(Path(path).is_absolute(), Path(path).parts[:1] == ("..",)) for path in plain if path}
+    if len(kinds) > 1:
+        return [path and _without_detours(str(Path.cwd() / path)) for path in plain]
+    return plain
+
+
+def _without_detours(path: str) -> str:
+    plain = os.path.normpath(path)
+    try:
+        # A link may be on the way, so that `..` leads elsewhere.
+        return plain if Path(path).samefile(plain) and path else path
+    except OSError:
+        return path
+
+
 def python_files(root: str | Path, configs: Configs, limit: int) -> FoundFiles:
     """The first Python files of a folder, those that the settings or .gitignore leave out apart."""
     paths = tuple(islice(_walk(Path(root), configs), limit + 1))

@@ -188,7 +188,11 @@ class Program:
 
 
 def _is_below(folder: str, other: str) -> bool:
-    return not other or folder == other or folder.startswith(other + os.sep)
+    if other:
+        inside = folder == other or folder.startswith(other + os.sep)
+    else:
+        inside = not os.path.isabs(folder)
+    return inside and os.pardir not in folder[len(other) :].split(os.sep)
 
 
 def _parent(folder: str) -> str:
