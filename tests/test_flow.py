@@ -605,3 +605,49 @@ def test_a_function_that_trains_once_is_a_step_whoever_calls_it() -> None:
     file = SourceFile.parse("agent.py", textwrap.dedent(agent))
     found = {(f.span.line, f.severity) for f in rooflint.check(file)}
     assert found == {(8, "warning"), (14, "warning")}
+
+
+def test_a_transform_of_images_of_pil_is_no_step() -> None:
+    text = """
+class Blend(nn.Module):
+    def forward(self, image: torch.Tensor):
+        '''image (PIL Image or Tensor): what to blend.'''
+        return image * torch.tensor([0.5, 0.5], device=image.device)
+"""
+    assert [s.heat for s in stops_of(text)] == ["once"]
+    assert [s.heat for s in stops_of(text.replace("PIL Image or ", ""))] == ["every step"]
+
+
+def test_what_a_loop_generates_is_read_on_every_step() -> None:
+    setup = """
+def generate(start):
+    for _ in range(100):
+        start = torch.cat((start, model(start)[:, -1:]), dim=1)
+    return start
+"""
+    text = f"{setup}for k in range(10):\n    made = generate(x)\n    print(made[0].tolist())\n"
+    assert [s.heat for s in stops_of(text) if s.wait.operation == "tolist"] == ["every step"]
+    once_a_pass = text.replace("for k in", "for epoch in")
+    assert [s.heat for s in stops_of(once_a_pass) if s.wait.operation == "tolist"] == ["once"]
+
+
+def test_new_with_sizes_copies_nothing() -> None:
+    assert in_a_step("x.new(len(x), hidden)", "from settings import hidden") == []
+
+
+def test_a_module_that_nobody_moves_leaves_what_it_makes_on_the_host() -> None:
+    text = """
+class Graph(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+    def forward(self, graph):
+        first = graph.data["x"].float()
+        return self.layer(first + torch.zeros(8, device=first.device))
+graph = Graph()
+for step in range(100):
+    graph(unheard_of()).mean().item()
+"""
+    assert [s.wait.sure for s in stops_of(text)] == [False]
+    moved = text.replace("graph = Graph()", "graph = Graph().cuda()")
+    assert True in [s.wait.sure for s in stops_of(moved)]

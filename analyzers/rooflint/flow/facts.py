@@ -77,11 +77,13 @@ class Loop:
             return self.own >= MODEL_WORK
         if self.nested >= TRAINING_WORK and _UPDATE_NAME.search(self.name):
             return True
-        if self.own < TENSOR_WORK:
-            return False
         if _EPOCH_NAME.search(self.name) and self.nested >= max(self.own, TENSOR_WORK):
             return False
         named = bool(_STEP_NAME.search(self.name))
+        if self.own < TENSOR_WORK:
+            # Each turn makes one sample, in a loop of its own.
+            generates = TENSOR_WORK <= self.nested < TRAINING_WORK
+            return named and generates and not self.holds_passes
         if self.holds_passes and not (self.is_data or named or self.own >= TRAINING_WORK):
             return False
         if self.nested <= self.own or self.is_data:

@@ -100,7 +100,7 @@ _SETTINGS = frozenset(
 """Names of what holds the device that a program runs on."""
 
 
-def _means_gpu(it: Interpreter, node: ast.expr | None) -> bool:
+def _means_gpu(it: Interpreter, node: ast.expr | None, frame: Frame) -> bool:
     """Whether an expression of unknown value means the GPU.
 
     What is called a device does, and within a module or a step so does the device of whatever
@@ -115,8 +115,18 @@ def _means_gpu(it: Interpreter, node: ast.expr | None) -> bool:
     if isinstance(node.value, ast.Name) and node.value.id.lower() in _SETTINGS:
         return True
     if any(function.name == "forward" for function in it.machine.running):
-        return True
+        return not any(isinstance(a, Instance) and _is_left_on_host(a) for a in _self_of(frame))
     return any(isinstance(item, Loop) and item.is_framework for item in it.machine.path)
+
+
+def _self_of(frame: Frame) -> Value:
+    return frame.vars.get("self", ())
+
+
+def _is_left_on_host(one: Instance) -> bool:
+    """Whether a module with layers was made and nobody moved it."""
+    layers = [a for v in one.attributes.values() for a in v if isinstance(a, Instance)]
+    return one.place == "cpu" and any(a.is_module and a.place == "cpu" for a in layers)
 
 
 def _names_dtype(node: ast.expr | None) -> bool:
@@ -134,7 +144,7 @@ def device_asked(it: Interpreter, call: Call, position: int) -> tuple[Place | No
     if _names_dtype(node):
         return None, True
     place, sure = device_of(value)
-    return place, sure or (place == "gpu" and _means_gpu(it, node))
+    return place, sure or (place == "gpu" and _means_gpu(it, node, call.frame))
 
 
 def placed(value: Value, one: Instance) -> Value:

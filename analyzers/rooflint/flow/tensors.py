@@ -101,7 +101,9 @@ def tensor_method(
     if name not in TENSOR_METHODS and not name.startswith("_"):
         # No tensor answers to it: what was taken for one is something else.
         return UNKNOWN
-    if name == "new_tensor" or (name == "new" and any(not is_size(v) for v in call.arguments)):
+    # `new(rows, columns)` only makes room.
+    of_data = name == "new" and len(call.arguments) == 1 and not is_size(call.arguments[0])
+    if name == "new_tensor" or of_data:
         if on_gpu:
             copy_to_gpu(it, at, frame, (Tensor("gpu", atom.sure),), atom.sure, None, "data")
         return (Tensor(atom.place, atom.sure, since=site_of(call)),)

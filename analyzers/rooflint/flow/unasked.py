@@ -136,7 +136,7 @@ def _run_unasked(it: Interpreter, function: Function) -> None:
     steps = (
         function.name in STEP_METHODS
         or (bool(framework) and function.name in STEP_HOOKS)
-        or (is_module and function.name == "forward")
+        or (is_module and function.name == "forward" and not _transforms_images(function))
         or candidates.is_training_step(function)
         or candidates.acts(function)
     )
@@ -180,6 +180,12 @@ def _within_budget(
             raise
         machine.return_to(place)
         it.escapes = []
+
+
+def _transforms_images(function: Function) -> bool:
+    """Whether a transform is for images of PIL as well: it works where the data is loaded."""
+    node = function.node
+    return not isinstance(node, ast.Lambda) and "PIL" in (ast.get_docstring(node) or "")
 
 
 def _annotation_of(parameter: ast.arg) -> str:
