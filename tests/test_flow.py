@@ -651,3 +651,15 @@ for step in range(100):
     assert [s.wait.sure for s in stops_of(text)] == [False]
     moved = text.replace("graph = Graph()", "graph = Graph().cuda()")
     assert True in [s.wait.sure for s in stops_of(moved)]
+
+
+def test_a_loop_over_the_parts_of_a_batch_is_no_pass_over_data() -> None:
+    text = """
+def test(loader):
+    for data in loader:
+        data = data.to(device)
+        out = model(data.x)
+        for part in data.parts:
+            print(out[part])
+"""
+    assert [s.heat for s in stops_of(text) if s.wait.operation == "copy"] == ["every step"]

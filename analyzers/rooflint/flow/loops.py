@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rooflint.flow import branches, calls, loaders, names, places
-from rooflint.flow.facts import Loop
+from rooflint.flow.facts import Loop, Path
 from rooflint.flow.machine import Call, elements_of_list, fixed_items
 from rooflint.flow.values import (
     NUMBER,
@@ -46,6 +46,7 @@ _DATA_NAME = re.compile(
     r"(?:^|[ _])(?:data|dl|iter|iterator|train|val|valid|test|eval|prefetcher)(?:$|[ _])"
 )
 """What something that yields batches is called."""
+_LOADER_NAME = re.compile(r"loader|dataset|(?:^|[ _])(?:dl|iter|iterator)(?:$|[ _])")
 _PASSES_ON = frozenset("enumerate zip map filter iter islice chain cycle".split())
 _MOST_PASSES = 3
 _SETUP_NAMES = frozenset(
@@ -69,7 +70,9 @@ def on_for(it: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
     elif _loops_over_data(it, node, frame):
         element = looped(element)
     if element != NUMBER:
-        loop.is_pass = bool(_DATA_NAME.search(names_of(node.iter)) or _BATCH_NAME.search(loop.name))
+        loop.is_pass = bool(
+            _DATA_NAME.search(_beyond_a_batch(path, node.iter)) or _BATCH_NAME.search(loop.name)
+        )
     comes_out = _turns(
         it, node, frame, lambda: names.assign(it, node.target, element, frame), None, node.orelse
     )
@@ -314,6 +317,17 @@ def _elements_of(atom: Atom) -> Value:
     if isinstance(atom, (Text, Const)):
         return TEXT
     return UNKNOWN
+
+
+def _beyond_a_batch(path: Path, node: ast.expr) -> str:
+    """The names in an expression, but for the batch that a loop around it is at."""
+    batches = {
+        name
+        for item in path
+        if isinstance(item, Loop) and not _LOADER_NAME.search(item.name)
+        for name in item.name.split()
+    }
+    return " ".join(name for name in names_of(node).split() if name not in batches)
 
 
 def _leaves(node: ast.expr) -> list[ast.expr]:
