@@ -241,12 +241,11 @@ def call_function(it: Interpreter, function: Function, receiver: Atom | None, ca
         or [f.node for f in machine.running].count(function.node) >= 3
     ):
         return UNKNOWN
-    aside = function.is_elsewhere and machine.unasked
-    if (aside and machine.steps_elsewhere > MOST_STATEMENTS_ELSEWHERE) or (
+    aside = function.is_elsewhere and (machine.unasked or not it.is_program)
+    if (aside and machine.spent_elsewhere() > MOST_STATEMENTS_ELSEWHERE) or (
         machine.unasked and machine.steps > machine.enough and machine.running
     ):
         return tensors.call_unknown(it, call)
-    steps = machine.steps
     key: tuple[Any, ...] | None = None
     # Where nothing is known to call it, one call without tensors is like another; so it is for
     # what is called as often as the rows of a table.
@@ -286,11 +285,12 @@ def call_function(it: Interpreter, function: Function, receiver: Atom | None, ca
     trace = Trace(base, {}, {})
     outer_waits, outer_uses = machine.traces, machine.uses
     machine.traces, machine.uses = [*outer_waits, trace], trace.uses
+    enters = aside and machine.enter_elsewhere()
     value = _run_body(it, function, receiver, call, None)
     machine.traces, machine.uses = outer_waits, outer_uses
     outer_uses.add(trace.uses)
-    if aside and not (machine.running and machine.running[-1].is_elsewhere):
-        machine.steps_elsewhere += machine.steps - steps
+    if enters:
+        machine.leave_elsewhere()
     still = coarse or not machine.changed_since(write, tick)
     if key is not None and still and not trace.used_clock:
         trace.waits = {

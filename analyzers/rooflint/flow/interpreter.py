@@ -51,6 +51,12 @@ class Interpreter:
     def __init__(self, file: SourceFile, program: Program):
         self.file = file
         self.program = program
+        self.is_program = "__main__" in file.text or any(
+            isinstance(statement, (ast.For, ast.While))
+            for block in file.blocks
+            for statement in block.body
+        )
+        """Whether it is run, not imported alone."""
         self.machine = Machine()
         self.machine.cancelled = program.cancelled
         self.functions: list[Function] = []

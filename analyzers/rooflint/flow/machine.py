@@ -165,6 +165,7 @@ class Machine:
         self.enough = MOST_STATEMENTS
         """After so many statements and calls, what nothing calls follows no more functions."""
         self.steps_elsewhere = 0
+        self.elsewhere_since: int | None = None
         self.unasked = False
         """Whether what is followed now is called by nothing in the file."""
         self.samples: dict[int, Value] = {}
@@ -373,6 +374,7 @@ class Machine:
         self.steps = self.steps_elsewhere = 0
         self.limit = MOST_STATEMENTS
         self.running.clear()
+        self.elsewhere_since = None
         self.unasked, self.cancelled = False, None
 
     def replay(self, trace: Trace, prefix: Path) -> None:
@@ -428,6 +430,23 @@ class Machine:
             ),
         )
 
+    def enter_elsewhere(self) -> bool:
+        """A function of another file begins to run; whether none did before."""
+        if self.elsewhere_since is not None:
+            return False
+        self.elsewhere_since = self.steps
+        return True
+
+    def leave_elsewhere(self) -> None:
+        """The function that was entered first has ended."""
+        self.steps_elsewhere = self.spent_elsewhere()
+        self.elsewhere_since = None
+
+    def spent_elsewhere(self) -> int:
+        """Statements and calls that were followed in other files."""
+        since = self.elsewhere_since
+        return self.steps_elsewhere + (self.steps - since if since is not None else 0)
+
     # --- paths and objects
 
     def loop(self, node: ast.AST, make: Callable[[], Loop]) -> Loop:
@@ -480,6 +499,8 @@ class Machine:
             self.uses,
         ) = place
         del self.running[depth:]
+        if not any(function.is_elsewhere for function in self.running):
+            self.elsewhere_since = None
 
     def count(self) -> None:
         self.steps += 1
