@@ -46,6 +46,9 @@ _DATA_NAME = re.compile(
     r"(?:^|[ _])(?:data|dl|iter|iterator|train|val|valid|test|eval|prefetcher)(?:$|[ _])"
 )
 """What something that yields batches is called."""
+_KIND_NAME = re.compile(r"^\w*_(?:type|kind|mode|key)$|^(?:kind|mode|split|metric)$")
+"""What a loop goes over that does the same for each of a few kinds."""
+_SETTINGS = frozenset("args opt opts cfg conf config hparams flags".split())
 _LOADER_NAME = re.compile(r"loader|dataset|(?:^|[ _])(?:dl|iter|iterator)(?:$|[ _])")
 _PASSES_ON = frozenset("enumerate zip map filter iter islice chain cycle".split())
 _MOST_PASSES = 3
@@ -60,6 +63,7 @@ def on_for(it: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
     loop = machine.loop(node, lambda: Loop(Site(frame.block, node), names_of(node.target), False))
     iterable = _iterable(it, node.iter, loop, frame)
     _describe(it, loop, iterable, node.iter)
+    loop.is_choice = loop.is_choice or _tries_again(node)
     path = machine.path
     machine.path = (*path, loop)
     element = elements(it, iterable, node.iter, frame)
@@ -83,6 +87,7 @@ def on_for(it: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
 def on_while(it: Interpreter, node: ast.While, frame: Frame) -> bool:
     machine = it.machine
     loop = machine.loop(node, lambda: Loop(Site(frame.block, node), names_of(node.test), False))
+    loop.is_choice = _tries_again(node)
     path = machine.path
     machine.path = (*path, loop)
     comes_out = _turns(it, node, frame, None, node.test, node.orelse)
@@ -157,6 +162,13 @@ def _turns(
     return True
 
 
+def _tries_again(node: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """Whether a loop only turns where its body fails: what succeeds returns, or breaks."""
+    last = node.body[-1]
+    body = last.body if isinstance(last, ast.Try) else node.body
+    return isinstance(body[-1], (ast.Return, ast.Break))
+
+
 def _loops_over_data(it: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
     """Whether a loop trains, or its iterable is called what data is called."""
     if any(function.name == "forward" for function in it.machine.running):
@@ -183,6 +195,11 @@ def _describe(it: Interpreter, loop: Loop, iterable: Value, node: ast.expr) -> N
         # A handful of things that are written out: part of the step around it.
         loop.transparent = True
         loop.is_choice = not any(isinstance(n, (ast.Name, ast.Call)) for n in _leaves(node))
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        asked = node.value.id.lower() in _SETTINGS and not _DATA_NAME.search(node.attr)
+        loop.is_choice = loop.is_choice or asked
+    if _KIND_NAME.search(loop.name):
+        loop.transparent = True
     names = names_of(node).split()
     if not _SETUP_NAMES.isdisjoint(names) or any(
         n == "sd" or n.endswith(("_sd", "state_dict")) for n in names
