@@ -677,13 +677,13 @@ for epoch in range(3):
     [
         "for size in args.sizes:\n    {}",
         "for box_type in types:\n    {}",
-        "while size:\n    try:\n        {}\n        break\n    except MemoryError:\n        size -= 1",
+        "while size:\n    try:\n        {}\n        break\n    except Full:\n        size -= 1",
         "for attempt in range(3):\n    {}\n    break",
     ],
 )
 def test_a_loop_that_tries_or_chooses_is_no_step(loop: str) -> None:
-    text = "from lab import args, size, types\n" + loop.format("x.sum().item()")
+    text = "from lab import Full, args, size, types\n" + loop.format("x.sum().item()")
     assert [s.heat for s in stops_of(text)] == ["once"]
     inside = "\n".join(f"    {line}" for line in loop.format("x.sum().item()").splitlines())
-    text = f"from lab import args, size, types\nfor step in range(9):\n    model(x)\n{inside}\n"
+    text = f"from lab import Full, args, size, types\nfor step in range(9):\n    model(x)\n{inside}\n"
     assert {s.heat for s in stops_of(text)} == {"every step"}
