@@ -682,8 +682,9 @@ for epoch in range(3):
     ],
 )
 def test_a_loop_that_tries_or_chooses_is_no_step(loop: str) -> None:
-    text = "from lab import Full, args, size, types\n" + loop.format("x.sum().item()")
+    setup = "from lab import Full, args, size, types\n"
+    text = setup + loop.format("x.sum().item()")
     assert [s.heat for s in stops_of(text)] == ["once"]
     inside = "\n".join(f"    {line}" for line in loop.format("x.sum().item()").splitlines())
-    text = f"from lab import Full, args, size, types\nfor step in range(9):\n    model(x)\n{inside}\n"
+    text = f"{setup}for step in range(9):\n    model(x)\n{inside}\n"
     assert {s.heat for s in stops_of(text)} == {"every step"}
