@@ -144,6 +144,15 @@ def test_base_classes_of_other_files_give_their_attributes(tmp_path: Path) -> No
     assert warnings(tmp_path, {"base.py": base, "agent.py": agent}) == ["agent.py:9 item-in-loop"]
 
 
+@pytest.mark.timeout(30)
+def test_files_whose_functions_call_the_next_one_twice_are_soon_followed(tmp_path: Path) -> None:
+    twice = "from f{0} import f{0}\ndef f{1}(x):\n    return f{0}(x) + f{0}(x + {1})\n"
+    files = {f"f{n}.py": "import torch\n" + twice.format(n + 1, n) for n in range(22)}
+    files["f22.py"] = "import torch\ndef f22(x):\n    return x.sum().item()\n"
+    files["helpers.py"] = "from f0 import f0\ndef accuracy(out, y):\n    return f0(out)\n"
+    assert warnings(tmp_path, {**files, "train.py": TRAIN}) == ["f22.py:3 item-in-loop"]
+
+
 def test_files_that_import_each_other_are_followed_once(tmp_path: Path) -> None:
     one = "import torch\nimport two\ndef f(x):\n    return two.g(x)\n"
     two = "import torch\nimport one\ndef g(x):\n    return one.f(x)\n"

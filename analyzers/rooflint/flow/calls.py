@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rooflint.flow import library, names, objects, places, python_calls, tensors
-from rooflint.flow.facts import CallFrom
+from rooflint.flow.facts import CallFrom, Loop, Path
 from rooflint.flow.machine import MOST_STATEMENTS_ELSEWHERE, Call, Trace, fixed_items
 from rooflint.flow.values import (
     NONE,
@@ -296,11 +296,21 @@ def call_function(it: Interpreter, function: Function, receiver: Atom | None, ca
         trace.waits = {
             k: [replace(w, path=w.path[base:]) for w in ws[:24]] for k, ws in trace.waits.items()
         }
-        trace.work = {p[base:]: r for p, r in trace.work.items()}
+        trace.work = _by_loops(trace.work, base)
         given = [i for i, v in enumerate(call.arguments) if coarse and v == value]
         gives = given[0] if given and isinstance(value[0], (Function, Class)) else None
         it.memo[key] = Known(len(machine.writes), tick, value, trace, gives, len(it.changes))
     return value
+
+
+def _by_loops(work: dict[Path, float], base: int) -> dict[Path, float]:
+    """The work below a call by the loops that repeat it, whatever the calls on the way: of those
+    there are twice as many with each function that calls the next one twice."""
+    found: dict[Path, float] = {}
+    for path, rank in work.items():
+        loops = tuple(item for item in path[base:] if isinstance(item, Loop))
+        found[loops] = max(rank, found.get(loops, 0.0))
+    return found
 
 
 def run_generator(
