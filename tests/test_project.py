@@ -12,6 +12,7 @@ from threading import Event
 import pytest
 
 import rooflint
+from rooflint.files import python_files
 from rooflint.flow.follow import Following
 from rooflint.flow.machine import Machine
 from rooflint.flow.program import Program
@@ -521,3 +522,22 @@ class _After(Event):
     def is_set(self) -> bool:
         self._left -= 1
         return self._left < 0
+
+
+def test_a_listing_that_was_cancelled_is_not_taken_for_the_whole(tmp_path: Path) -> None:
+    Desk(tmp_path, {"shows.py": SHOWS, "calls.py": CALLS})
+    shows = str(tmp_path / "shows.py")
+    cancelled = Event()
+
+    def paths() -> tuple[str, ...]:
+        cancelled.set()
+        return python_files(tmp_path, rooflint.open_configs(), 10, told_to_stop[0]).paths
+
+    told_to_stop: list[Event | None] = [cancelled]
+    project = rooflint.open_project(paths, _text, [str(tmp_path)])
+    file = rooflint.open_source(shows, SHOWS)
+    assert not rooflint.check(file, project=project)
+    assert not project.settle(shows, cancelled)
+    told_to_stop[0] = None
+    assert project.settle(shows)
+    assert [f.rule for f in rooflint.check(file, project=project)] == ["item-in-loop"]

@@ -8,11 +8,14 @@ import tokenize
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rooflint.config import Config, Configs
 from rooflint.model import RooflintError
 from rooflint.patterns import Patterns
+
+if TYPE_CHECKING:
+    from threading import Event
 
 _ROOT_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 _NEVER_ENTERED = frozenset(
@@ -74,9 +77,14 @@ def _without_detours(path: str) -> str:
         return path
 
 
-def python_files(root: str | Path, configs: Configs, limit: int) -> FoundFiles:
-    """The first Python files of a folder, those that the settings or .gitignore leave out apart."""
-    paths = tuple(islice(_walk(Path(root), configs), limit + 1))
+def python_files(
+    root: str | Path, configs: Configs, limit: int, cancelled: Event | None = None
+) -> FoundFiles:
+    """The first Python files of a folder, those that the settings or .gitignore leave out apart.
+
+    Once `cancelled` is set no more folders are gone through.
+    """
+    paths = tuple(islice(_walk(Path(root), configs, cancelled), limit + 1))
     if len(paths) <= limit:
         return FoundFiles(paths)
     note = (
@@ -136,7 +144,7 @@ class _Folder(NamedTuple):
     patterns. The nearest comes last."""
 
 
-def _walk(root: Path, configs: Configs) -> Iterator[str]:
+def _walk(root: Path, configs: Configs, cancelled: Event | None = None) -> Iterator[str]:
     """The Python files below a folder, in order: the files of a folder, then its folders."""
     real = root.resolve()
     config = configs.at(real)
@@ -145,7 +153,7 @@ def _walk(root: Path, configs: Configs) -> Iterator[str]:
         str(root), f"{inside}/" if inside not in ("", ".") else "", config, _ignores_above(real)
     )
     waiting = [start]
-    while waiting:
+    while waiting and not (cancelled and cancelled.is_set()):
         folder = here = waiting.pop()
         files, folders = _listed(folder.path)
         if "pyvenv.cfg" in files and here is not start:

@@ -8,6 +8,7 @@ import gc
 import logging
 import os
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -244,9 +245,17 @@ class Session:
         """What is known of the files around a file."""
         root = self.root_of(path)
         if root not in self.projects:
-            files = partial(_files_of, root)
+            files = partial(self._files_of, root)
             self.projects[root] = rooflint.open_project(files, self._text_of, [root])
         return self.projects[root]
+
+    def _files_of(self, root: str) -> Iterable[str]:
+        """The files of a root, as far as the one who asks is not told to stop meanwhile."""
+        cancelled = self._look.cancelled if self._look else None
+        try:
+            return python_files(root, rooflint.open_configs(), MOST_FILES, cancelled).paths
+        except RooflintError:  # Settings that make no sense, which is told elsewhere.
+            return ()
 
     def _text_of(self, path: str) -> str | None:
         """The text of a file as it is open, or else on disk."""
@@ -269,14 +278,6 @@ class Session:
         if Path(path).is_absolute():
             return str(Path(path).parent)
         return self.folders[0] if self.folders else str(Path.cwd())
-
-
-def _files_of(root: str) -> list[str]:
-    try:
-        found = python_files(root, rooflint.open_configs(), MOST_FILES)
-    except RooflintError:  # Settings that make no sense, which is told elsewhere.
-        return []
-    return [str(path) for path in found.paths]
 
 
 def _inside(path: str, folder: str) -> bool:

@@ -232,7 +232,9 @@ class Project:
     def _index(self) -> dict[str, set[str]]:
         if self._users is None:
             if self._listed is None:
-                self._listed = list(self._paths())
+                listed = list(self._paths())
+                self._go_on()
+                self._listed = listed
             users: dict[str, set[str]] = {}
             for path in dict.fromkeys((*self._listed, *self._followings)):
                 self._go_on()
