@@ -232,8 +232,8 @@ def _fill_record(it: Interpreter, one: Instance, cls: Class, call: Call) -> None
 def call_function(it: Interpreter, function: Function, receiver: Atom | None, call: Call) -> Value:
     """Follow a call of a function of the file."""
     machine = it.machine
-    machine.found.called[id(function.node)] = function
     if function.is_generator or function.is_context:
+        machine.found.called[id(function.node)] = function
         keywords = tuple(sorted(call.keywords.items(), key=lambda kv: kv[0]))
         return (Generator(function, receiver, tuple(call.arguments), keywords),)
     if (
@@ -246,6 +246,7 @@ def call_function(it: Interpreter, function: Function, receiver: Atom | None, ca
         machine.unasked and machine.steps > machine.enough and machine.running
     ):
         return tensors.call_unknown(it, call)
+    machine.found.called[id(function.node)] = function
     key: tuple[Any, ...] | None = None
     # Where nothing is known to call it, one call without tensors is like another; so it is for
     # what is called as often as the rows of a table.
