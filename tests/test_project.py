@@ -160,6 +160,16 @@ def test_files_that_import_each_other_are_followed_once(tmp_path: Path) -> None:
     assert warnings(tmp_path, {"one.py": one, "two.py": two}) == []
 
 
+def test_files_that_import_all_of_each_other_keep_what_they_define(tmp_path: Path) -> None:
+    files = {
+        "helpers.py": "from a import *\ndef accuracy(out, y):\n    return out.sum().item()\n",
+        "a.py": "from b import *\n",
+        "b.py": "from helpers import *\n",
+        "train.py": TRAIN.replace("import accuracy", "import *"),
+    }
+    assert warnings(tmp_path, files) == ["helpers.py:3 item-in-loop"]
+
+
 def test_the_loop_that_makes_a_line_hot_is_named_with_its_file(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
     helpers = tmp_path / "helpers.py"

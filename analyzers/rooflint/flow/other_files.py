@@ -29,11 +29,12 @@ class OtherFile:
     def name(self, name: str) -> Value | None:
         """What a name stands for; `None`: the file does not bind it."""
         found = self._known.get(name)
-        if found is None:
+        if found is None or _is_imported(found):
+            # Files that import all of each other hand a name round, until it is defined here.
             for block in self._statements.get(name) or self._statements.get(STAR, ()):
                 self._follow(block)
             found = self._known.get(name)
-        if found is not None and any(a.__class__ is Imported for a in found):
+        if found is not None and _is_imported(found):
             found = self._known[name] = self._it.looked_up(found)
         return found
 
@@ -66,6 +67,10 @@ class OtherFile:
             it.escapes = escapes
             # Nothing that was followed before can have read what is new.
             del machine.writes[writes:]
+
+
+def _is_imported(value: Value) -> bool:
+    return any(atom.__class__ is Imported for atom in value)
 
 
 def module_frame(name: str) -> Frame:
