@@ -688,3 +688,100 @@ def test_a_loop_that_tries_or_chooses_is_no_step(loop: str) -> None:
     inside = "\n".join(f"    {line}" for line in loop.format("x.sum().item()").splitlines())
     text = f"{setup}for step in range(9):\n    model(x)\n{inside}\n"
     assert {s.heat for s in stops_of(text)} == {"every step"}
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        "[p.item() for p in net.scales.values()]",
+        "{name: p.item() for name, p in net.scales.items()}",
+        "net.scales['seg'].item()",
+        "[net.scales[name].item() for name in net.scales]",
+        "net.gates[0].item()",
+        "[p.item() for p in net.gates]",
+    ],
+)
+def test_parameters_in_a_container_move_with_their_module(read: str) -> None:
+    text = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scales = nn.ParameterDict({t: nn.Parameter(torch.zeros(())) for t in ("seg", "box")})
+        self.gates = nn.ParameterList([nn.Parameter(torch.zeros(())) for _ in range(3)])
+net = Net()
+"""
+    assert in_a_step(read, text) == []
+    moved = in_a_step(read, text + "net.to(device)\n")
+    assert [s.wait.operation for s in moved] == ["item"]
+
+
+def test_a_dict_of_modules_yields_its_names() -> None:
+    setup = "heads = nn.ModuleDict({'seg': nn.Linear(2, 2)}).to(device)\n"
+    assert in_a_step("[heads[name](out).sum().item() for name in heads]", setup)
+    assert in_a_step("[len(name) for name in heads]\nfloat(max(heads) == 'seg')", setup) == []
+
+
+@pytest.mark.parametrize(
+    "compares",
+    [
+        "rows.sort()",
+        "sorted(rows)",
+        "max(rows)",
+        "heapq.heappush(rows, Row(out.mean()))",
+        "heapq.nlargest(2, rows)",
+    ],
+)
+def test_what_puts_objects_in_order_asks_their_class(compares: str) -> None:
+    setup = """
+import heapq
+class Row:
+    def __init__(self, score):
+        self.score = score
+    def __lt__(self, other):
+        return {}
+"""
+    expression = f"rows = [Row(s) for s in out.mean(1)]\n{compares}"
+    asked = in_a_step(expression, setup.format("bool(self.score < other.score)"))
+    assert {s.heat for s in asked} == {"every step"}
+    assert {s.wait.site.node.lineno for s in asked} == {HEAD.count("\n") + 7}
+    left_to_python = in_a_step(expression, setup.format("self.score < other.score"))
+    assert {s.wait.operation for s in left_to_python} == {"iterate"}
+    assert in_a_step(expression, setup.format("id(self) < id(other)")) == []
+
+
+def test_a_generator_runs_what_is_outside_of_its_loops_once() -> None:
+    text = """
+def batches(x):
+    first = model(x).sum().item()
+    for i in range(9):
+        size = model(x).mean().tolist()
+        yield size
+    model(x).max().cpu()
+for size in batches(x):
+    model(x)
+model(x)
+for step in range(9):
+    model(x)
+    list(batches(x))
+"""
+    once, again = text.rsplit("model(x)\nfor step", 1)[0], text
+    assert {s.wait.operation: s.heat for s in stops_of(once)} == {
+        "item": "once",
+        "tolist": "every step",
+        "cpu": "once",
+    }
+    assert {s.heat for s in stops_of(again)} == {"every step"}
+
+
+def test_a_loop_over_what_the_step_around_it_renews_is_part_of_that_step() -> None:
+    text = """
+beams = [x]
+for _ in range(9):
+    grown = []
+    for beam in beams:
+        grown.append(model(beam))
+    {}
+    grown[0].sum().item()
+"""
+    assert [s.heat for s in stops_of(text.format("beams = grown[:3]"))] == ["every step"]
+    assert [s.heat for s in stops_of(text.format("pass"))] != ["every step"]

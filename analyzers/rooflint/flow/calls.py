@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from rooflint.flow import library, names, objects, places, python_calls, tensors
-from rooflint.flow.facts import CallFrom, Loop, Path
+from rooflint.flow.facts import CallFrom, Loop, Path, PathItem
 from rooflint.flow.machine import MOST_STATEMENTS_ELSEWHERE, Call, Trace, fixed_items
 from rooflint.flow.values import (
     NONE,
@@ -346,7 +346,12 @@ def _run_body(
     _bind_parameters(it, function, receiver, call, frame)
     path, sites, escapes = machine.path, machine.call_sites, it.escapes
     compiled = id(function.node) in machine.compiled
-    machine.path = (*path, CallFrom(Site(call.frame.block, call.node), compiled))
+    around = path
+    if function.is_generator and path and _goes_over(path[-1], call.node):
+        # What is outside of its loops runs once, however often it is asked for the next.
+        frame.asked_by = (len(path) - 1, path[-1])
+        around = path[:-1]
+    machine.path = (*around, CallFrom(Site(call.frame.block, call.node), compiled))
     machine.call_sites = (*sites, id(call.node))
     machine.running.append(function)
     machine.without_grad += function.no_grad
@@ -364,6 +369,15 @@ def _run_body(
     if function.is_generator:
         return join_all(yielded) or UNKNOWN
     return tuple(_read_for(call, frame, a) for a in frame.returned) or UNKNOWN
+
+
+def _goes_over(item: PathItem, node: ast.AST) -> TypeGuard[Loop]:
+    """Whether an item of the path is the loop that goes over what this expression makes."""
+    if not isinstance(item, Loop):
+        return False
+    loop = item.site.node
+    parts = getattr(loop, "generators", [loop])
+    return any(part is node for one in parts if hasattr(one, "iter") for part in ast.walk(one.iter))
 
 
 def _read_for(call: Call, frame: Frame, atom: Atom) -> Atom:

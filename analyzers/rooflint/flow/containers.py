@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from rooflint.flow import special
 from rooflint.flow.facts import TENSOR_WORK
 from rooflint.flow.machine import Call, elements_of_dict, elements_of_list
 from rooflint.flow.places import call_with
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
 
 
 def compare_in_order(it: Interpreter, elements: Value, call: Call) -> None:
-    tensors = tuple(a for a in elements if not isinstance(a, Opaque))
+    """Python compares elements with each other, by what their class defines for it."""
+    answers = [_less(it, a, call) for a in elements if isinstance(a, Instance)]
+    tensors = tuple(a for a in join_all([elements, *answers]) if not isinstance(a, Opaque))
     if any(isinstance(a, Tensor) and a.place != "cpu" for a in tensors):
         subject = call.nodes[0] if call.nodes else None
         it.machine.wait(
@@ -46,6 +49,12 @@ def compare_in_order(it: Interpreter, elements: Value, call: Call) -> None:
         )
         it.machine.work(TENSOR_WORK)
         it.machine.waited()
+
+
+def _less(it: Interpreter, one: Instance, call: Call) -> Value:
+    if not isinstance(call.node, ast.expr):
+        return ()
+    return special.comparison(it, ast.Lt(), one, one, call.node, call.frame) or ()
 
 
 def list_of(it: Interpreter, call: Call, element: Value, what: str) -> Value:

@@ -10,7 +10,7 @@ from rooflint.flow import arrivals
 from rooflint.flow.containers import looked_up
 from rooflint.flow.facts import TENSOR_WORK
 from rooflint.flow.loaders import elements_of
-from rooflint.flow.machine import Call, elements_of_list
+from rooflint.flow.machine import Call, children_of, elements_of_list
 from rooflint.flow.places import copy_to_gpu, tensors_in
 from rooflint.flow.values import (
     NUMBER,
@@ -102,7 +102,7 @@ def _object_item(
     if "elements" in one.facts:
         held: Value = (one.facts["elements"],)
         return item(it, held, index, node, frame)
-    children: list[Value] = one.facts.get("children", [])
+    children = children_of(one)
     if children:
         number = index[0] if len(index) == 1 else None
         at = number.value if isinstance(number, Const) and number.type == "int" else None

@@ -6,8 +6,8 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rooflint.flow.machine import Call, elements_of_list
-from rooflint.flow.places import is_false, placed, tensors_in
+from rooflint.flow.machine import Call, children_of, elements_of_list
+from rooflint.flow.places import is_false, tensors_in
 from rooflint.flow.values import (
     FALSE,
     NONE,
@@ -76,13 +76,9 @@ def through(element: Value, *sources: Value) -> Value:
 
 def elements_of(it: Interpreter, one: Instance, node: ast.expr | ast.stmt, frame: Frame) -> Value:
     """What iterating over a library's object yields."""
-    children: list[Value] = one.facts.get("children", [])
+    children = children_of(one)
     if children:
-        return (
-            placed(join_all(children), one)
-            if one.path.startswith("torch.nn.Param")
-            else join_all(children)
-        )
+        return TEXT if one.path.endswith("Dict") else join_all(children)
     if "elements" in one.facts:
         held: Value = (one.facts["elements"],)
         return it.elements(held, node, frame)

@@ -64,7 +64,8 @@ def on_for(it: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
     iterable = _iterable(it, node.iter, loop, frame)
     _describe(it, loop, iterable, node.iter)
     loop.is_choice = loop.is_choice or _tries_again(node)
-    path = machine.path
+    loop.transparent = loop.transparent or _is_renewed(node, iterable, machine.path)
+    before, path = machine.path, _resumed(machine.path, node, frame)
     machine.path = (*path, loop)
     element = elements(it, iterable, node.iter, frame)
     if loaders.yields_prepared(iterable):
@@ -80,7 +81,7 @@ def on_for(it: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
     comes_out = _turns(
         it, node, frame, lambda: names.assign(it, node.target, element, frame), None, node.orelse
     )
-    machine.path = path
+    machine.path = before
     return comes_out
 
 
@@ -88,11 +89,38 @@ def on_while(it: Interpreter, node: ast.While, frame: Frame) -> bool:
     machine = it.machine
     loop = machine.loop(node, lambda: Loop(Site(frame.block, node), names_of(node.test), False))
     loop.is_choice = _tries_again(node)
-    path = machine.path
-    machine.path = (*path, loop)
+    before = machine.path
+    machine.path = (*_resumed(before, node, frame), loop)
     comes_out = _turns(it, node, frame, None, node.test, node.orelse)
-    machine.path = path
+    machine.path = before
     return comes_out
+
+
+def _resumed(path: Path, node: ast.For | ast.AsyncFor | ast.While, frame: Frame) -> Path:
+    """The path of a loop in a generator: if it yields, it turns with the loop that asks it."""
+    asked_by = frame.asked_by
+    if asked_by is None or asked_by[1] in path:
+        return path
+    if not any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(node)):
+        return path
+    at, loop = asked_by
+    return (*path[:at], loop, *path[at:])
+
+
+def _is_renewed(node: ast.For | ast.AsyncFor, iterable: Value, path: Path) -> bool:
+    """Whether a loop goes over a list that the step around it makes anew, as of beams."""
+    around = path[-1] if path else None
+    name = node.iter
+    if not isinstance(around, Loop) or not isinstance(name, ast.Name):
+        return False
+    if not any(isinstance(a, ListOf) for a in iterable):
+        return False
+    return any(
+        isinstance(target, ast.Name) and target.id == name.id
+        for n in ast.walk(around.site.node)
+        if isinstance(n, ast.Assign) and n.lineno > node.lineno
+        for target in n.targets
+    )
 
 
 def _turns(

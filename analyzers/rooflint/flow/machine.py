@@ -631,6 +631,21 @@ def fixed_items(value: Value) -> list[Value] | None:
     if isinstance(atom, ListOf) and atom.items is not None and not atom.element:
         return list(atom.items)
     if isinstance(atom, Instance) and "children" in atom.facts and atom.cls is None:
-        children: Any = atom.facts["children"]
-        return list(children)
+        return None if atom.path.endswith("Dict") else children_of(atom)
     return None
+
+
+def children_of(one: Instance) -> list[Value]:
+    """What a container of modules or parameters holds."""
+    children: list[Value] = one.facts.get("children", [])
+    if one.path.startswith("torch.nn.Param"):
+        return [placed(child, one) for child in children]
+    return list(children)
+
+
+def placed(value: Value, one: Instance) -> Value:
+    """A module's own tensors live where the module does."""
+    return tuple(
+        replace(a, place=one.place, sure=one.sure, since=one.since) if isinstance(a, Tensor) else a
+        for a in value
+    )

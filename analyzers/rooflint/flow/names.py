@@ -13,10 +13,9 @@ from rooflint.flow import (
     indexing,
     library,
     objects,
-    places,
     switches,
 )
-from rooflint.flow.machine import Call
+from rooflint.flow.machine import Call, placed
 from rooflint.flow.torch_returns import HOST_VALUES, TENSOR_VALUES
 from rooflint.flow.values import (
     NUMBER,
@@ -271,7 +270,7 @@ def _attribute_of_instance(
     found = one.attributes.get(name)
     if found is not None:
         if one.is_module and name in one.facts.get("registered", ()):
-            return places.placed(found, one)
+            return placed(found, one)
         return found
     if one.cls is not None:
         inherited = one.cls.find(name)

@@ -13,7 +13,7 @@ from rooflint.flow.compiled import compile_one
 from rooflint.flow.containers import dict_method, list_method
 from rooflint.flow.distributions import distribution_method
 from rooflint.flow.facts import MODEL_WORK
-from rooflint.flow.machine import Call, fixed_items
+from rooflint.flow.machine import Call, children_of, fixed_items
 from rooflint.flow.metrics import compute_metric, update_metric
 from rooflint.flow.places import (
     NO_GRAD,
@@ -500,7 +500,7 @@ def _module_method(
             children.append(added)
         return (one,)
     if name in ("items", "values", "keys"):
-        held = join_all(one.facts.get("children", [])) or UNKNOWN
+        held = join_all(children_of(one)) or UNKNOWN
         pair = tuple_of([TEXT, held])
         return items_of({"items": pair, "values": held}.get(name, TEXT))
     if name in ("forward", "__call__"):

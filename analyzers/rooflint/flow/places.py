@@ -147,14 +147,6 @@ def device_asked(it: Interpreter, call: Call, position: int) -> tuple[Place | No
     return place, sure or (place == "gpu" and _means_gpu(it, node, call.frame))
 
 
-def placed(value: Value, one: Instance) -> Value:
-    """A module's own tensors live where the module does."""
-    return tuple(
-        replace(a, place=one.place, sure=one.sure, since=one.since) if isinstance(a, Tensor) else a
-        for a in value
-    )
-
-
 def move_module(it: Interpreter, one: Instance, place: Place, sure: bool, site: Site) -> None:
     """`.to(device)` of a module: it, its parameters and its parts."""
     waiting, seen = [one], {id(one)}

@@ -27,6 +27,8 @@ _DEEPEST_TUPLE = 5
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
 
+    from rooflint.flow.facts import Loop
+
     _Plain = TypeVar("_Plain")
 
     @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -233,6 +235,7 @@ class Frame:
     """The variables of one run of a function, a class body or the module."""
 
     __slots__ = (
+        "asked_by",
         "block",
         "function",
         "later",
@@ -251,6 +254,8 @@ class Frame:
         self.names_elsewhere: dict[str, Frame] = {}
         self.returned: Value = ()
         self.on_yield: Any = None
+        self.asked_by: tuple[int, Loop] | None = None
+        """Of a generator: the loop that goes over it, and where it is in the path."""
         self.later: Callable[[str], Value | None] | None = None
         """Of another file's module: follows what a name rests on when it is asked for."""
 
