@@ -35,8 +35,6 @@ def follow_again(it: Interpreter, file: SourceFile, called: frozenset[ast.AST]) 
     gone = [block for block in it.file.blocks if block not in file.places]
     come = [block for block in file.blocks if block not in it.file.places]
     it.dead += gone
-    if sum(len(block.lines) for block in it.dead) > _MOST_DEAD_LINES:
-        return False
     it.file = file
     changed = Uses()
     functions = _take_new_bodies(it, gone, come)
@@ -44,6 +42,9 @@ def follow_again(it: Interpreter, file: SourceFile, called: frozenset[ast.AST]) 
         changed.blocks.update(old for old, _ in functions)
     else:
         _let_go(it, gone, changed)
+    it.dead_lines += sum(len(old.lines) for old, _ in functions or [(b, None) for b in gone])
+    if it.dead_lines > _MOST_DEAD_LINES:
+        return False
     it.changes.append(changed)
     it.samples = {k: s for k, s in it.samples.items() if not s.uses.rests_on(changed)}
     it.functions = [f for f in it.functions if f.block in file.places]
@@ -63,7 +64,7 @@ def _let_go(it: Interpreter, gone: list[Block], changed: Uses) -> None:
     """Forget statements of the module, and what they have bound."""
     for block in gone:
         changed.blocks.update((block, *(part for _, part in block.parts)))
-        found = it.pieces.pop(block, None)
+        found = it.drop_piece(block)
         if found is not None:
             changed.names |= found.uses.binds
     bound = {name for found in it.pieces.values() for name in found.uses.binds}
@@ -162,12 +163,11 @@ def _follow_functions(it: Interpreter, changed: Uses, given: list[Function]) -> 
         if not isinstance(key, Function):
             continue
         if key.block not in it.file.places:
-            del it.pieces[key]
+            it.drop_piece(key)
         elif found.uses.rests_on(changed) and key not in given:
             waiting.append(key)
-    called = {id_ for key, found in it.pieces.items() if key not in waiting for id_ in found.called}
     for function in given:
-        if function in it.pieces or id(function.node) not in called:
+        if function in it.pieces or not it.called[id(function.node)]:
             unasked.run_function(it, function, ENOUGH_AT_ONCE)
     for function in sorted(waiting, key=lambda f: it.pieces[f].steps):
         if _is_affordable(it, it.pieces[function]):

@@ -9,7 +9,10 @@ followed afterwards with unknown arguments.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterable
+from collections.abc import Generator as Yields
+from contextlib import contextmanager
 from typing import Any
 
 from rooflint.flow import (
@@ -73,6 +76,8 @@ class Interpreter:
         self.root = module_frame("__main__")
         self.pieces: dict[Block | Function, Found] = {}
         """What following each statement of the module found, and each function that none calls."""
+        self.called: Counter[int] = Counter()
+        """How many of the pieces call a function, by the identity of its node."""
         self.samples: dict[int, unasked.Sample] = {}
         self.silent: set[ast.AST] = set()
         """Functions that nothing calls and that can have nothing to say."""
@@ -85,6 +90,7 @@ class Interpreter:
         """Of the machine when the module's statements had run."""
         self.dead: list[Block] = []
         """Blocks that were replaced by an edit."""
+        self.dead_lines = 0
         self.changes: list[Uses] = []
         """What the edits changed."""
 
@@ -110,11 +116,28 @@ class Interpreter:
 
     def run_statement(self, block: Block) -> Found:
         """Follow a statement of the module."""
-        found = self.pieces[block] = self.machine.begin()
+        with self.piece(block) as found:
+            self.root.block = block
+            self.statements(block.body, self.root)
+        return found
+
+    @contextmanager
+    def piece(self, key: Block | Function) -> Yields[Found, None, None]:
+        """Follow a piece, in place of what was found of it before."""
+        self.drop_piece(key)
+        found = self.pieces[key] = self.machine.begin()
         before = self.machine.steps
-        self.root.block = block
-        self.statements(block.body, self.root)
-        found.steps = self.machine.steps - before
+        try:
+            yield found
+        finally:
+            found.steps = self.machine.steps - before
+            self.called.update(found.called.keys())
+
+    def drop_piece(self, key: Block | Function) -> Found | None:
+        """Forget what was found of a piece."""
+        found = self.pieces.pop(key, None)
+        if found is not None:
+            self.called.subtract(found.called.keys())
         return found
 
     # --- other files

@@ -17,7 +17,6 @@ from rooflint.flow.machine import (
     MOST_STATEMENTS,
     MOST_STATEMENTS_UNASKED,
     Call,
-    Found,
     OutOfBudget,
     Uses,
 )
@@ -56,14 +55,11 @@ def run_the_rest(it: Interpreter, called: frozenset[ast.AST]) -> None:
 
     `called` are those that are known to be called from other files.
     """
-    is_called: set[int] = set()
-    for found in it.pieces.values():
-        is_called.update(found.called)
     waiting = [
         f
         for f in it.functions
         if f not in it.pieces
-        and id(f.node) not in is_called
+        and not it.called[id(f.node)]
         and not isinstance(f.node, ast.Lambda)
         and f.node not in called
         and f.node not in it.silent
@@ -79,24 +75,20 @@ def run_the_rest(it: Interpreter, called: frozenset[ast.AST]) -> None:
     named = it.repeated_words
     it.machine.unasked = True
     for function in sorted(waiting, key=lambda f: f.name in named and f.name != "forward"):
-        if id(function.node) not in is_called:
-            is_called.update(run_function(it, function).called)
+        if not it.called[id(function.node)]:
+            run_function(it, function)
     it.machine.unasked = False
 
 
-def run_function(it: Interpreter, function: Function, enough: int = ENOUGH_STATEMENTS) -> Found:
+def run_function(it: Interpreter, function: Function, enough: int = ENOUGH_STATEMENTS) -> None:
     """Follow a function with arguments of nobody.
 
     After `enough` statements it goes on, but what it calls is no longer followed.
     """
-    found = it.pieces[function] = it.machine.begin()
-    before = it.machine.steps
-    it.machine.enough = before + enough
+    it.machine.enough = it.machine.steps + enough
     it.machine.set(it.settings)
-    with _within_budget(it):
+    with it.piece(function), _within_budget(it):
         _run_unasked(it, function)
-    found.steps = it.machine.steps - before
-    return found
 
 
 def _sample_of(it: Interpreter, owner: Class, function: Function) -> Value:
