@@ -116,15 +116,15 @@ def _flows(interpreter: Interpreter) -> dict[str, DeviceFlow]:
     for found in interpreter.pieces.values():
         if found.stops is None:
             found.stops = _stops(found)
+            found.elsewhere = tuple(f for f in found.called.values() if f.is_elsewhere)
         for stop in found.stops:
             if is_there(stop.wait.site.block):
                 part(stop.wait.site.block).stops.append(stop)
         for timing in found.timings.values():
             if is_there(timing.site.block):
                 part(timing.site.block).timings.append(timing)
-        for function in found.called.values():
-            if function.is_elsewhere:
-                part(function.block).called.add(function.node)
+        for function in found.elsewhere:
+            part(function.block).called.add(function.node)
     return {
         path: together([DeviceFlow(tuple(p.stops), tuple(p.timings), frozenset(p.called))])
         for path, p in parts.items()

@@ -114,6 +114,8 @@ class Found:
     """Statements and calls that were followed for it."""
     stops: tuple[Stop, ...] | None = None
     """Its waits with how often they happen, once that was asked for."""
+    elsewhere: tuple[Function, ...] = ()
+    """The functions of other files among those called, once that was asked for."""
 
 
 @dataclass(slots=True)
