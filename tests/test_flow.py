@@ -522,6 +522,11 @@ def test_who_looks_at_a_function_does_not_call_it() -> None:
         ("if torch.distributed.get_rank() == 0:\n    out.mean().item()", "on every step of rank 0"),
         ("now = step % 50 == 0\nif now:\n    out.mean().item()", "on one step in 50"),
         ("if step in (1, 5):\n    out.mean().item()", ""),
+        (
+            "def due():\n    return step % 50 == 0\nif due():\n    out.mean().item()",
+            "on one step in 50",
+        ),
+        ("def due(n, m):\n    return n % m == 0\nif due(step, 9):\n    out.mean().item()", ""),
     ],
 )
 def test_a_guard_says_how_often_it_lets_through(text: str, how: str) -> None:

@@ -687,6 +687,15 @@ async def test_an_analysis_is_of_use_until_the_next_one_where_the_text_is_unchan
     assert known.line(line + 2, tuple(document.lines)) is None
 
 
+async def test_what_was_learned_while_nobody_waited_is_told_by_the_next_who_asks():
+    state, document = Session(), Document("a", "/a.py")
+    document.rewrite(TRAIN)
+    await state.know(document)
+    assert not await state.learn(document)
+    document.learned += 1
+    assert await state.learn(document)
+
+
 def test_the_server_ends_with_its_editor():
     with RawEditor() as editor:
         editor.send(id=1, method="initialize", params={"processId": None, "capabilities": {}})

@@ -86,9 +86,9 @@ def analyse(
     if before and before.source and before.basis.has_findings_of(basis):
         source, findings = before.source, before.findings
     else:
-        previous = before.source if before else None
-        source = previous
-        if source is None or before is None or before.basis.edits != basis.edits:
+        source = before.source if before and before.basis.edits == basis.edits else None
+        if source is None:
+            previous = before.source if before else None
             source = rooflint.open_source(path, "".join(text), previous)
         left_out = basis.config.excludes(path)
         findings = () if left_out else rooflint.check(source, basis.config, project)

@@ -1,4 +1,4 @@
-"""The only state: the open documents, the loaded recordings, the settings, the run that is on."""
+"""The only state: documents and what is known of their projects, recordings, settings, the run."""
 
 from __future__ import annotations
 
@@ -177,7 +177,9 @@ class Session:
         while self._look is not None:
             await asyncio.shield(self._look.done)
         if not self.is_known(document):
-            return False
+            # What was learned before, when nobody waited for it any more, is to be told as well.
+            known = document.analysis
+            return known is not None and known.basis.learned != document.learned
         loop = asyncio.get_running_loop()
         project, cancelled = self.project_of(document.path), Event()
         look = self._look = Look(document, loop.create_future(), cancelled)

@@ -51,8 +51,6 @@ def on_if(it: Interpreter, node: ast.If, frame: Frame) -> bool:
     site = Site(frame.block, node.test)
     guard = Guard(site)
     seldom = guards.how_seldom(it, node.test, frame)
-    if seldom is None and isinstance(node.test, ast.Call):
-        seldom = guards.seldom_value(it.asked)
     seldom_not = guards.how_seldom(it, node.test, frame, holds=False)
     machine.branches += 1
     frame.vars = dict(before)
@@ -153,7 +151,7 @@ def condition(it: Interpreter, test: ast.expr, frame: Frame) -> bool | None:
             if name not in saved:
                 saved[name] = value
         return known
-    value = it.asked = it.value(test, frame)
+    value = it.value(test, frame)
     tested(it, value, test, frame)
     return _truth(value)
 

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from rooflint.flow.facts import Loop
-from rooflint.flow.values import Const, Frame, Function, Num, Opaque, Tensor, Value, constant
+from rooflint.flow.values import Const, Frame, Function, Num, Opaque, Tensor, constant
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
@@ -40,11 +40,11 @@ def how_seldom(it: Interpreter, test: ast.expr, frame: Frame, holds: bool = True
         return None if holds else _one_in(it, test, frame)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _compared(it, test.left, test.ops[0], test.comparators[0], frame, holds)
-    if isinstance(test, ast.Call) and test.args:
+    name = _name_of(test)
+    if isinstance(test, ast.Call) and not _FIRST_RANK.match(name):
         return _returned(it, test, frame, holds)
     if not holds:
         return None
-    name = _name_of(test)
     value = it.quietly(test, frame)
     if any(isinstance(a, Const) and a.value is True for a in value):
         return None  # As in a program of one process.
@@ -53,7 +53,8 @@ def how_seldom(it: Interpreter, test: ast.expr, frame: Frame, holds: bool = True
     if isinstance(test, (ast.Name, ast.Attribute)):
         if name in _SWITCHED or name.startswith(_SELDOM_NAMES):
             return ""
-        return seldom_value(value)
+        only = value[0] if len(value) == 1 else None
+        return only.seldom if isinstance(only, Num) else None
     return None
 
 
@@ -66,13 +67,7 @@ def _returned(it: Interpreter, test: ast.Call, frame: Frame, holds: bool) -> str
     if not isinstance(last, ast.Return) or not isinstance(last.value, ast.Compare):
         return None
     assert isinstance(function, Function)
-    return None if how_seldom(it, last.value, function.frame, holds) is None else ""
-
-
-def seldom_value(value: Value) -> str | None:
-    """How often what was compared elsewhere holds."""
-    only = value[0] if len(value) == 1 else None
-    return only.seldom if isinstance(only, Num) else None
+    return how_seldom(it, last.value, function.frame, holds)
 
 
 def _compared(

@@ -65,8 +65,6 @@ class Interpreter:
         self.functions: list[Function] = []
         """Those of the file itself."""
         self.escapes: list[loops.Escape] = []
-        self.asked: Value = ()
-        """What the last condition was about."""
         self.generators: dict[int, bool] = {}
         self.constants: dict[int, Value] = {}
         self.data_loops: dict[int, bool] = {}
