@@ -128,10 +128,28 @@ class KernelCost:
 
 
 @dataclass(frozen=True, slots=True)
+class InsideCost:
+    """The part of a line's cost that one line of a library has, below it."""
+
+    path: str
+    line: int
+    function: str | None = None
+    """Qualified, so that the method of a module names the module: `LlamaMLP.forward`."""
+    forward_us: float = 0.0
+    backward_us: float = 0.0
+    recompute_us: float = 0.0
+    host_wait_us: float = 0.0
+
+    @property
+    def device_us(self) -> float:
+        return self.forward_us + self.backward_us + self.recompute_us
+
+
+@dataclass(frozen=True, slots=True)
 class LineCost:
     """What one line cost over the recorded window. Divide by `Recording.step_count` to show a step.
 
-    On a run without a GPU, `forward_us` and `backward_us` are the CPU's time in torch operators.
+    On a run without a GPU, the times of the work are the CPU's in torch operators.
     """
 
     path: str
@@ -139,6 +157,8 @@ class LineCost:
     function: str | None = None
     forward_us: float = 0.0
     backward_us: float = 0.0
+    recompute_us: float = 0.0
+    """Of the forward, run again for the backward: activation checkpointing."""
     cpu_us: float | None = None
     """Host time spent on this line itself, calls into other lines of the user left out."""
     host_wait_us: float = 0.0
@@ -150,13 +170,28 @@ class LineCost:
     launch_count: int = 0
     flop: float | None = None
     flop_provenance: Provenance | None = None
+    recompute_flop: float | None = None
+    """How many of them were computed again: a model's own FLOPs are without."""
     dram_bytes: float | None = None
     dram_provenance: Provenance | None = None
     precision: str | None = None
+    inside: tuple[InsideCost, ...] = ()
+    """Where in libraries the work was done, largest first; the rest was done on the line itself."""
 
     @property
     def device_us(self) -> float:
-        return self.forward_us + self.backward_us
+        return self.forward_us + self.backward_us + self.recompute_us
+
+
+@dataclass(frozen=True, slots=True)
+class RangeCost:
+    """All ranges of one name that the script itself opened (`record_function`, NVTX)."""
+
+    name: str
+    count: int
+    host_us: float
+    gpu_us: float
+    """Device time of the work that was launched inside of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +213,7 @@ class Recording:
     """Device time that no line can be named for."""
     lines: tuple[LineCost, ...]
     kernels: tuple[KernelCost, ...]
+    ranges: tuple[RangeCost, ...] = ()
     peaks: Peaks | None = None
     counters_ratio: float | None = None
     """Share of the GPU time whose kernels were measured by ncu; `None`: no counters."""

@@ -141,8 +141,12 @@ def _device_sentence(cost: LineCost, recording: Recording) -> str:
     on_cpu = recording.device.kind == "cpu"
     whole_us = device_us(recording)
     time = show_us(cost.forward_us / steps)
+    if cost.backward_us or cost.recompute_us:
+        time += " forward"
     if cost.backward_us:
-        time += f" forward + {show_us(cost.backward_us / steps)} backward"
+        time += f" + {show_us(cost.backward_us / steps)} backward"
+    if cost.recompute_us:
+        time += f" + {show_us(cost.recompute_us / steps)} recompute"
     share = f" ({_share(cost.device_us, whole_us)} of its time)" if whole_us > 0 else ""
     return f"{time} on the {'CPU' if on_cpu else 'GPU'}{a_step(recording)}{share}"
 

@@ -119,7 +119,11 @@ def _rows(report: LineReport, recording: Recording) -> Iterator[Row]:
         return
     steps, gpu = recording.step_count, on_gpu(recording)
     if cost.device_us:
-        parts = [(cost.forward_us, "forward"), (cost.backward_us, "backward")]
+        parts = [
+            (cost.forward_us, "forward"),
+            (cost.backward_us, "backward"),
+            (cost.recompute_us, "recompute"),
+        ]
         shown = ", ".join(f"{show_us(us / steps)} {name}" for us, name in parts if us)
         yield Row("GPU time" if gpu else "CPU time", shown, "measured")
     if cost.host_wait_us:

@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import cast
 
-from rooflint.model import Counters, KernelCost, LineCost, LineReport, Recording, Report, Verdict
+from rooflint.model import (
+    Counters,
+    InsideCost,
+    KernelCost,
+    LineCost,
+    LineReport,
+    Recording,
+    Report,
+    Verdict,
+)
 from rooflint.outputs.findings_json import to_object
 from rooflint.profiles.functions import functions_by_line
 from rooflint.verdicts import judge_kernel
@@ -56,6 +65,15 @@ def _report(report: Report) -> dict[str, object]:
             for gain in report.gains
         ],
         "notes": list(recording.notes),
+        "ranges": [
+            {
+                "name": opened.name,
+                "count": opened.count,
+                "host_us": opened.host_us,
+                "gpu_us": opened.gpu_us,
+            }
+            for opened in recording.ranges
+        ],
     }
 
 
@@ -85,6 +103,21 @@ def _line(line: LineReport, functions: Mapping[int, str]) -> dict[str, object]:
         "reason": verdict.reason if verdict else None,
         "advice": verdict.advice if verdict else None,
         "free": verdict.free if verdict else None,
+        "recompute_us": cost.recompute_us if measured else None,
+        "recompute_flop": cost.recompute_flop,
+        "inside": [_inside(inside) for inside in cost.inside],
+    }
+
+
+def _inside(inside: InsideCost) -> dict[str, object]:
+    return {
+        "path": inside.path,
+        "line": inside.line,
+        "function": inside.function,
+        "forward_us": inside.forward_us,
+        "backward_us": inside.backward_us,
+        "recompute_us": inside.recompute_us,
+        "host_wait_us": inside.host_wait_us,
     }
 
 

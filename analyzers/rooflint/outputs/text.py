@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from rooflint.model import KernelCost, LineReport, Recording, Report, Verdict
-from rooflint.outputs.columns import clip, left, right
+from rooflint.outputs.columns import clip, left, right, width
 from rooflint.report import device_us, work_us
 from rooflint.units import DASH, show_byte_rate, show_flop_rate, show_number, show_share, show_us
 from rooflint.verdicts import judge_kernel, kernel_us
@@ -86,9 +86,11 @@ class _Page:
         cost, verdict, recording = line.cost, line.verdict, self.report.recording
         assert cost is not None
         us = work_us(cost, recording)
-        time = column.show(us - cost.backward_us)
+        time = column.show(us - cost.backward_us - cost.recompute_us)
         if cost.backward_us:
             time = f"{time} + {column.show(cost.backward_us)} bwd"
+        if cost.recompute_us:
+            time = f"{time} + {column.show(cost.recompute_us)} re"
         share = _share(us, device_us(recording)) if us else DASH
         place = f" {Path(line.path).name}:{line.line}  "
         place += self._sources.get(line.path, {}).get(line.line, cost.function or "")
@@ -105,6 +107,8 @@ class _Page:
         words: list[str] = []
         if any(cost.backward_us for cost in costs):
             words.append("bwd: the line's backward pass")
+        if any(cost.recompute_us for cost in costs):
+            words.append("re: its forward, computed again for the backward")
         if any(cost.wait_count for cost in costs) and not self._on_cpu:
             words.append("wait: the CPU waits for the GPU")
         if any(cost.launch_idle_us or cost.gpu_idle_us for cost in costs):
@@ -368,8 +372,9 @@ def _short_name(name: str) -> str:
 def _row(place: str, *cells: str) -> str:
     time, *numbers, share, verdict = cells
     numbers = [right(number, 10) for number in numbers]
-    # The place takes what the columns leave.
-    row = left(clip(place, 64 - 10 * len(numbers)), 65 - 10 * len(numbers))
+    # The place takes what the columns leave, and what a long time takes from it.
+    room = 65 - 10 * len(numbers) - max(0, width(time) - 16)
+    row = left(clip(place, room - 1), room)
     row += right(time, 16) + "".join(numbers) + right(share, 8)
     return f"{row}  {verdict}".rstrip()
 
