@@ -108,16 +108,24 @@ def save(result: Any, path: str) -> None:
 def _config() -> Any:
     from torch._C._profiler import ProfilerConfig, ProfilerState, _ExperimentalConfig
 
-    try:
-        experimental = _ExperimentalConfig(profile_all_threads=True)
-    except TypeError:  # before torch 2.6: the thread that starts the profiler, and autograd's
-        experimental = _ExperimentalConfig()
+    experimental = _ExperimentalConfig()
+    for options in _EXPERIMENTAL:
+        with contextlib.suppress(TypeError):
+            experimental = _ExperimentalConfig(**options)
+            break
     arguments = (ProfilerState.KINETO, True, False, False, False, False, experimental)
     try:
         return ProfilerConfig(*arguments)
     except TypeError:  # from torch 2.6 on it has a name
         return ProfilerConfig(*arguments, "")
 
+
+_EXPERIMENTAL: tuple[dict[str, Any], ...] = (
+    # Sync events tell which stream and event the host waited for.
+    {"profile_all_threads": True, "enable_cuda_sync_events": True},
+    # Before torch 2.6: the thread that starts the profiler, and autograd's.
+    {"enable_cuda_sync_events": True},
+)
 
 _CHATTER = re.compile(
     rb"^(USDT|STAGE|INFO|WARNING|ERROR):\d{4}-\d\d-\d\d [^\n]*\.cpp:\d+\][^\n]*\n", re.M
