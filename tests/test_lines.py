@@ -11,6 +11,10 @@ from rooflint.model import LineCost, Recording
 from rooflint.profiles import read
 
 
+LIBRARY = "/env/site-packages/models/block.py"
+CHECKPOINT = "/env/site-packages/torch/utils/checkpoint.py:300"
+
+
 def read_made(trace: TraceMaker, folder: Path) -> tuple[Recording, dict[int, LineCost]]:
     recording = read(trace.write(folder))
     return recording, {line.line: line for line in recording.lines}
@@ -99,13 +103,50 @@ def test_a_double_backward_is_followed_to_the_forward_line(tmp_path: Path) -> No
 
 
 def test_a_line_that_runs_inside_of_a_backward_has_its_own_cost(tmp_path: Path) -> None:
-    """A custom function's backward, or a checkpoint that computes the forward again."""
+    """A custom function's backward, or a hook: it is part of the backward."""
     trace = TraceMaker().mark(2, 0, 10).op("aten::mul", 1, 5, sequence=5)
-    trace.node("CheckpointBackward", 5, 30, 60)
+    trace.node("MineBackward", 5, 30, 60)
     trace.mark(9, 40, 50, AUTOGRAD).launch(42, 45, 48, 1, AUTOGRAD)
     _, lines = read_made(trace, tmp_path)
-    assert lines[9].forward_us == pytest.approx(3)
+    assert lines[9].backward_us == lines[9].device_us == pytest.approx(3)
     assert lines[2].backward_us == 0
+
+
+def test_a_forward_that_a_checkpoint_runs_again_is_recomputation(tmp_path: Path) -> None:
+    """Line 2 is called by a checkpoint on line 1; in the backward its product is made again,
+    which takes 6, then goes backward, which takes 4, by the node that the second one made."""
+    trace = TraceMaker().mark(1, 0, 20).op("CheckpointFunction", 1, 19, sequence=5)
+    trace.op(CHECKPOINT, 2, 18).mark(2, 3, 17).op("aten::mul", 4, 8).launch(5, 9, 15, 1)
+    trace.node("CheckpointFunctionBackward", 5, 30, 90).op(CHECKPOINT, 31, 50, AUTOGRAD)
+    trace.mark(2, 32, 48, AUTOGRAD).op("aten::mul", 33, 40, AUTOGRAD, sequence=8)
+    trace.launch(34, 36, 42, 2, AUTOGRAD).op(CHECKPOINT, 50, 89, AUTOGRAD)
+    trace.op("MulBackward0", 60, 80, AUTOGRAD, sequence=8, forward_thread=2)
+    trace.launch(62, 65, 69, 3, AUTOGRAD)
+    recording, lines = read_made(trace, tmp_path)
+    assert lines[2].forward_us == lines[2].recompute_us == pytest.approx(6)
+    assert lines[2].backward_us == pytest.approx(4)
+    assert lines[2].device_us == pytest.approx(16)
+    assert lines[1].device_us == recording.unattributed_us == 0
+
+
+def test_work_below_a_library_s_lines_is_the_caller_s_and_told_apart_inside(
+    tmp_path: Path,
+) -> None:
+    """The forward takes 6 on the library's line 8 and 2 on its line 9, the backward 10 for line 8;
+    the user's line 5, which the library calls, is its own."""
+    trace = TraceMaker().mark(2, 0, 40)
+    trace.op(f"{LIBRARY}:8", 1, 10).op("aten::mul", 2, 9, sequence=5).launch(3, 5, 11, 1)
+    trace.op(f"{LIBRARY}:9", 11, 20).launch(12, 14, 16, 2)
+    trace.op(f"{LIBRARY}:10", 21, 30).mark(5, 22, 29).launch(23, 25, 26, 3)
+    trace.node("MulBackward0", 5, 50, 60).launch(52, 55, 65, 4, AUTOGRAD)
+    recording, lines = read_made(trace, tmp_path)
+    assert sorted(lines) == [2, 5]
+    assert (lines[2].forward_us, lines[2].backward_us) == (pytest.approx(8), pytest.approx(10))
+    assert [(inside.line, inside.device_us) for inside in lines[2].inside] == [(8, 16), (9, 2)]
+    assert lines[2].inside[0].path == LIBRARY
+    assert lines[5].forward_us == pytest.approx(1)
+    assert not lines[5].inside
+    assert {kernel.line for kernel in recording.kernels} == {2, 5}
 
 
 def test_threads_that_count_alike_are_told_apart_by_torch_s_arrows(tmp_path: Path) -> None:

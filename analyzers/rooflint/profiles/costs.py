@@ -8,12 +8,24 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rooflint.model import Copy, KernelCost, LineCost, Provenance, Step, SyncCall
-from rooflint.profiles.lines import Attribution, attribute
+from rooflint.model import Copy, InsideCost, KernelCost, LineCost, Provenance, Step, SyncCall
+from rooflint.profiles.lines import (
+    BACKWARD,
+    FORWARD,
+    PASSES,
+    RECOMPUTE,
+    Attribution,
+    Pass,
+    Place,
+    attribute,
+)
 from rooflint.profiles.shapes import Work
 from rooflint.profiles.steps import Loops, Steps, find_steps
 from rooflint.profiles.timeline import CALL, COPY, KERNEL, Timeline
 from rooflint.profiles.waits import SYNCHRONIZE, DeviceEvent, find_idle, find_waits
+
+MOST_INSIDE = 40
+"""Lines of libraries that are kept of what a line costs."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +90,11 @@ class _Line:
     """A line's costs while they are added up."""
 
     function: str | None = None
-    forward_ns: int = 0
-    backward_ns: int = 0
+    ns: dict[Pass, int] = field(default_factory=lambda: dict.fromkeys(PASSES, 0))
+    """Device time by pass."""
+    insides: dict[tuple[str, int], _Inside] = field(
+        default_factory=dict[tuple[str, int], "_Inside"]
+    )
     cpu_ns: int | None = None
     host_wait_ns: int = 0
     wait_count: int = 0
@@ -87,11 +102,28 @@ class _Line:
     launch_idle_ns: int = 0
     launch_count: int = 0
     flop: float | None = None
+    recompute_flop: float | None = None
     bytes: float = 0.0
     bytes_ns: int = 0
     """Time of the work whose bytes are known."""
     work_ns: int = 0
     precision_ns: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    def add(self, at: Place, ns: int) -> None:
+        self.ns[at.of] += ns
+        if inside := self.inside_of(at):
+            inside.ns[at.of] += ns
+
+    def inside_of(self, at: Place) -> _Inside | None:
+        return self.insides.setdefault(at.inside, _Inside()) if at.inside else None
+
+
+@dataclass
+class _Inside:
+    """The part that a line of a library has."""
+
+    ns: dict[Pass, int] = field(default_factory=lambda: dict.fromkeys(PASSES, 0))
+    host_wait_ns: int = 0
 
 
 @dataclass
@@ -153,16 +185,14 @@ class _Lines:
             if line is None:
                 self.unattributed_ns += duration
             else:
-                if attribution.places[place].backward:
-                    line.backward_ns += duration
-                else:
-                    line.forward_ns += duration
+                at = attribution.places[place]
+                line.add(at, duration)
                 line.launch_count += is_kernel
                 if is_kernel:
                     line.work_ns += duration
-                    self._add_work(line, work, main, duration)
+                    self._add_work(line, at, work, main, duration)
             if is_kernel:
-                self._add_kernel(row, place, host_row, work, main, duration)
+                self._add_kernel(row, place, work, main, duration)
 
     def add_operators(self) -> None:
         """On a run without a GPU, the host's time in torch operators to their lines."""
@@ -171,18 +201,18 @@ class _Lines:
             line = self.line(place)
             if line is None:
                 self.unattributed_ns += ns
-            elif attribution.places[place].backward:
-                line.backward_ns += ns
             else:
-                line.forward_ns += ns
+                line.add(attribution.places[place], ns)
         host, shapes = self.timeline.host, self.timeline.shapes
         for row in attribution.works:
-            line = self.line(attribution.place_of[row])
+            place = attribution.place_of[row]
+            line = self.line(place)
             if line is not None:
                 duration = host.end_ns[row] - host.start_ns[row]
-                self._add_work(line, shapes.work(host.shape[row]), True, duration)
+                work = shapes.work(host.shape[row])
+                self._add_work(line, attribution.places[place], work, True, duration)
         for line in self.lines.values():
-            line.work_ns = line.forward_ns + line.backward_ns
+            line.work_ns = sum(line.ns.values())
 
     def add_waits(self) -> None:
         """Blocked calls to their lines, and the idle gaps to what caused them."""
@@ -193,10 +223,13 @@ class _Lines:
         for wait in waits:
             if not first <= wait.start_ns < last:
                 continue
-            line = self.line(attribution.place_of[wait.row])
+            place = attribution.place_of[wait.row]
+            line = self.line(place)
             if line is not None:
                 line.host_wait_ns += wait.blocked_ns
                 line.wait_count += 1
+                if inside := line.inside_of(attribution.places[place]):
+                    inside.host_wait_ns += wait.blocked_ns
         by_device: defaultdict[int, list[DeviceEvent]] = defaultdict(list)
         for row, device in enumerate(gpu.device):
             by_device[device].append(DeviceEvent(gpu.start_ns[row], gpu.end_ns[row], launched[row]))
@@ -228,8 +261,9 @@ class _Lines:
                 path=path,
                 line=number,
                 function=line.function,
-                forward_us=line.forward_ns / 1000,
-                backward_us=line.backward_ns / 1000,
+                forward_us=line.ns[FORWARD] / 1000,
+                backward_us=line.ns[BACKWARD] / 1000,
+                recompute_us=line.ns[RECOMPUTE] / 1000,
                 cpu_us=None if line.cpu_ns is None else line.cpu_ns / 1000,
                 host_wait_us=line.host_wait_ns / 1000,
                 wait_count=line.wait_count,
@@ -238,14 +272,33 @@ class _Lines:
                 launch_count=line.launch_count,
                 flop=line.flop,
                 flop_provenance=None if line.flop is None else "estimated",
+                recompute_flop=line.recompute_flop,
                 dram_bytes=_known_bytes(line),
                 dram_provenance=_provenance(_known_bytes(line)),
                 precision=max(
                     sorted(line.precision_ns), key=line.precision_ns.__getitem__, default=None
                 ),
+                inside=self._inside_costs(line),
             )
             for (path, number), line in sorted(self.lines.items())
         )
+
+    def _inside_costs(self, line: _Line) -> tuple[InsideCost, ...]:
+        """The costliest lines of libraries below a line."""
+        costs = [
+            InsideCost(
+                path=path,
+                line=number,
+                function=self.function_names.get((path, number)),
+                forward_us=inside.ns[FORWARD] / 1000,
+                backward_us=inside.ns[BACKWARD] / 1000,
+                recompute_us=inside.ns[RECOMPUTE] / 1000,
+                host_wait_us=inside.host_wait_ns / 1000,
+            )
+            for (path, number), inside in line.insides.items()
+        ]
+        costs.sort(key=lambda cost: (-cost.device_us, -cost.host_wait_us, cost.path, cost.line))
+        return tuple(costs[:MOST_INSIDE])
 
     def kernel_costs(self) -> tuple[KernelCost, ...]:
         timeline = self.timeline
@@ -258,7 +311,7 @@ class _Lines:
                     name=timeline.names.values[name],
                     path=at.path if at else None,
                     line=at.line if at else None,
-                    backward=at.backward if at else False,
+                    backward=at.of == BACKWARD if at else False,
                     launch_count=kernel.launch_count,
                     gpu_us=kernel.ns / 1000,
                     grid=grid,
@@ -306,7 +359,9 @@ class _Lines:
                 longest[op] = row
         return {row: (shapes.work(host.shape[op]), longest[op] == row) for row, op in kernels}
 
-    def _add_work(self, line: _Line, work: Work | None, main: bool, duration: int) -> None:
+    def _add_work(
+        self, line: _Line, at: Place, work: Work | None, main: bool, duration: int
+    ) -> None:
         if work is None:
             return
         if work.precision:
@@ -317,11 +372,14 @@ class _Lines:
             line.bytes += work.minimal_bytes or 0.0
             if work.flop is not None:
                 line.flop = (line.flop or 0.0) + work.flop
+                if at.of == RECOMPUTE:
+                    line.recompute_flop = (line.recompute_flop or 0.0) + work.flop
 
     def _add_kernel(
-        self, row: int, place: int, host_row: int, work: Work | None, main: bool, duration: int
+        self, row: int, place: int, work: Work | None, main: bool, duration: int
     ) -> None:
         gpu, names = self.timeline.gpu, self.timeline.names.values
+        place = self.attribution.line_of[place] if place >= 0 else place
         key = (gpu.name[row], place, gpu.launch_shape[row])
         kernel = self.kernels.get(key)
         if kernel is None:

@@ -1,30 +1,42 @@
 """Which source line is behind each operator, launch and wait: one sort and one sweep per thread.
 
-The innermost mark around a host event names its line. In the backward pass the innermost autograd
-node does instead, through its sequence number: torch gives an operator and the node that it made
-the same number, so the node's work belongs to the line that ran the operator. Adding a gradient
-to a parameter has no number; it belongs to the node that just produced the gradient.
+The innermost mark around a host event names its line; marks of libraries in between say where
+inside. In the backward pass the innermost autograd node does instead, through its sequence number:
+torch gives an operator and the node that it made the same number, so the node's work belongs to
+the line that ran the operator. Adding a gradient to a parameter has no number; it belongs to the
+node that just produced the gradient.
+
+A line that runs inside of a node is a hook's or a custom function's, part of the backward. Below
+a line of `torch.utils.checkpoint` it is a line of the forward that is computed again.
 """
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from rooflint.profiles.timeline import CALL, FUNCTION, MARK, OP, Timeline
+from rooflint.profiles.timeline import CALL, FUNCTION, LIBRARY_MARK, MARK, OP, Timeline
 
 NOWHERE = -1
 
+Pass = Literal["forward", "backward", "recompute"]
+FORWARD: Pass = "forward"
+BACKWARD: Pass = "backward"
+RECOMPUTE: Pass = "recompute"
+PASSES = (FORWARD, BACKWARD, RECOMPUTE)
+
 
 class Place(NamedTuple):
-    """A line, and whether its backward is meant."""
+    """A line, which pass over it is meant, and the line of a library that it was inside of."""
 
     path: str
     line: int
-    backward: bool
+    of: Pass
     function: str | None = None
+    inside: tuple[str, int] | None = None
 
 
 @dataclass
@@ -38,6 +50,8 @@ class Attribution:
     work_op_of: array[int]
     """By row of a call: the innermost operator whose work the shapes tell, or -1."""
     places: list[Place]
+    line_of: list[int]
+    """By place: the first of `places` that differs only inside."""
     by_function: bool
     """Lines are only those of function definitions, since the trace has no marks."""
     op_ns: dict[int, int] = field(default_factory=dict[int, int])
@@ -57,23 +71,36 @@ def attribute(timeline: Timeline, window_ns: tuple[int, int]) -> Attribution:
     return _Sweep(timeline, window_ns).run()
 
 
+class _Spot(NamedTuple):
+    """Where something is on the host, as the sweep knows it: names and nodes, no lines yet."""
+
+    base: int
+    """The name of a mark, or a backward node (negative from -2), or `NOWHERE`."""
+    inside: int
+    """The name of the innermost mark of a library below it, or `NOWHERE`."""
+    of: Pass
+
+
 class _Frame(NamedTuple):
     """What is open around an event."""
 
     end_ns: int
     place: int
-    """Number of a line (its name's) or of a backward node (negative from -2), or `NOWHERE`."""
+    """Number of a spot, or `NOWHERE`."""
     op: int
     work_op: int
     charged: int | None
     """The place that this time is charged to as time in operators; `None` outside of operators."""
     mark: int
-    """The name of the innermost mark, or `NOWHERE`."""
+    """The place of the innermost mark, or `NOWHERE`."""
+    of: Pass
+    """The pass that a line which begins here is part of."""
 
 
-_OUTSIDE = _Frame(1 << 63, NOWHERE, -1, -1, None, NOWHERE)
+_OUTSIDE = _Frame(1 << 63, NOWHERE, -1, -1, None, NOWHERE, FORWARD)
 _NODE = "autograd::engine::evaluate_function: "
 _ACCUMULATE = "AccumulateGrad"
+_CHECKPOINT = re.compile(r"(?:^|[/\\])torch[/\\]utils[/\\]checkpoint\.py")
 
 
 class _Sweep:
@@ -89,7 +116,9 @@ class _Sweep:
         self.line_kind = FUNCTION if self.by_function else MARK
         self.nodes: list[tuple[int, int]] = []  # (forward thread as torch numbers it, sequence)
         self.node_numbers: dict[tuple[int, int], int] = {}
-        self.forward: dict[tuple[int, int], int] = {}  # (thread, sequence) → place
+        self.spots: list[_Spot] = []
+        self.spot_numbers: dict[_Spot, int] = {}
+        self.forward: dict[tuple[int, int], int] = {}  # (thread, sequence) → spot
         self.op_ns: defaultdict[int, int] = defaultdict(int)
         self.self_ns: defaultdict[int, int] = defaultdict(int)
         self.works: list[int] = []
@@ -97,11 +126,14 @@ class _Sweep:
         names = timeline.names.values
         self.is_node = array("b", [name.startswith(_NODE) for name in names])
         self.is_accumulation = array("b", [name.endswith(_ACCUMULATE) for name in names])
+        self.checkpoints = {
+            name for name, (path, _) in timeline.library_marks.items() if _CHECKPOINT.search(path)
+        }
 
     def run(self) -> Attribution:
         for thread, rows in enumerate(self._rows_by_thread()):
             self._sweep(thread, rows)
-        places, number = self._resolve()
+        places, line_of, number = self._resolve()
         unknown = NOWHERE
         place_of = self.place_of
         for row, place in enumerate(place_of):
@@ -119,6 +151,7 @@ class _Sweep:
             op_of=self.op_of,
             work_op_of=self.work_op_of,
             places=places,
+            line_of=line_of,
             by_function=self.by_function,
             op_ns=renumber(self.op_ns),
             self_ns=renumber(self.self_ns),
@@ -130,8 +163,9 @@ class _Sweep:
         """Numbers are counted by thread: one that two threads used for two lines is left out."""
         found: defaultdict[int, set[tuple[str, int]]] = defaultdict(set)
         for (_, sequence), place in self.forward.items():
-            if place in self.timeline.marks:
-                found[sequence].add(self.timeline.marks[place])
+            base = self.spots[place].base if place >= 0 else NOWHERE
+            if base in self.timeline.marks:
+                found[sequence].add(self.timeline.marks[base])
         return {sequence: next(iter(lines)) for sequence, lines in found.items() if len(lines) == 1}
 
     def _rows_by_thread(self) -> list[array[int]]:
@@ -157,7 +191,7 @@ class _Sweep:
         links, forwards, shapes = host.link, host.forward_thread, host.shape
         place_of, op_of, work_op_of = self.place_of, self.op_of, self.work_op_of
         is_node, is_accumulation = self.is_node, self.is_accumulation
-        line_kind = self.line_kind
+        line_kind, checkpoints = self.line_kind, self.checkpoints
         op_ns, self_ns = self.op_ns, self.self_ns
         stack = [_OUTSIDE]
         worked_until = -1  # the end of the last operator in `works`
@@ -178,17 +212,17 @@ class _Sweep:
             end, name = ends[row], names[row]
             duration = end - start
             if kind == OP:
-                place, work_op = outer.place, outer.work_op
+                place, work_op, of = outer.place, outer.work_op, outer.of
                 sequence = links[row]
                 if forwards[row]:
                     if sequence >= 0:
                         place = self._node(forwards[row], sequence)
                         self.backward_starts[thread, start] = forwards[row]
-                        last_node = place
+                        last_node, of = place, BACKWARD
                 elif is_accumulation[name]:
-                    place = last_node
+                    place, of = last_node, BACKWARD
                 elif is_node[name]:
-                    place = NOWHERE
+                    place, of = NOWHERE, BACKWARD
                 elif sequence >= 0:
                     self.forward[thread, sequence] = place
                 shape = shapes[row]
@@ -203,16 +237,28 @@ class _Sweep:
                     op_ns[place] += duration
                     if outer.charged is not None:
                         op_ns[outer.charged] -= duration
-                frame = _Frame(end, place, row, work_op, place if counts else None, outer.mark)
+                charged = place if counts else None
+                frame = _Frame(end, place, row, work_op, charged, outer.mark, of)
             elif kind == line_kind:
-                place = name
+                place = self._spot(_Spot(name, NOWHERE, outer.of))
                 if counts:
-                    self_ns[name] += duration
+                    self_ns[place] += duration
                     if outer.mark != NOWHERE:
                         self_ns[outer.mark] -= duration
                     if outer.charged is not None:
                         op_ns[outer.charged] -= duration
-                frame = _Frame(end, place, outer.op, -1, None, name if counts else NOWHERE)
+                mark = place if counts else NOWHERE
+                frame = _Frame(end, place, outer.op, -1, None, mark, outer.of)
+            elif kind == LIBRARY_MARK:
+                place, of = outer.place, outer.of
+                if of == BACKWARD and name in checkpoints:
+                    of = RECOMPUTE
+                if place != NOWHERE:
+                    spot = self.spots[place]
+                    place = self._spot(
+                        _Spot(spot.base, name, RECOMPUTE if of == RECOMPUTE else spot.of)
+                    )
+                frame = outer._replace(end_ns=end, place=place, of=of)
             else:
                 place = outer.place
                 frame = outer._replace(end_ns=end)
@@ -223,22 +269,33 @@ class _Sweep:
         key = (forward_thread, sequence)
         number = self.node_numbers.get(key)
         if number is None:
-            number = self.node_numbers[key] = -2 - len(self.nodes)
+            base = -2 - len(self.nodes)
             self.nodes.append(key)
+            number = self.node_numbers[key] = self._spot(_Spot(base, NOWHERE, BACKWARD))
         return number
 
-    def _resolve(self) -> tuple[list[Place], dict[int, int]]:
-        """Lines for all places: for marks at once, for backward nodes through their forward."""
+    def _spot(self, spot: _Spot) -> int:
+        number = self.spot_numbers.get(spot)
+        if number is None:
+            number = self.spot_numbers[spot] = len(self.spots)
+            self.spots.append(spot)
+        return number
+
+    def _resolve(self) -> tuple[list[Place], list[int], dict[int, int]]:
+        """Lines for all spots: for marks at once, for backward nodes through their forward."""
         thread_of = self._forward_threads()
         places: list[Place] = []
+        line_of: list[int] = []
         known: dict[Place, int] = {}
-        number: dict[int, int] = {}
 
-        def add(raw: int, place: Place) -> None:
-            if place not in known:
-                known[place] = len(places)
+        def add(place: Place) -> int:
+            number = known.get(place)
+            if number is None:
+                line = None if place.inside is None else add(place._replace(inside=None))
+                number = known[place] = len(places)
                 places.append(place)
-            number[raw] = known[place]
+                line_of.append(number if line is None else line)
+            return number
 
         lines: dict[int, tuple[str, int, str | None]] = {}
         if self.by_function:
@@ -247,20 +304,24 @@ class _Sweep:
         else:
             for name, (path, line) in self.timeline.marks.items():
                 lines[name] = (path, line, None)
-        for name, (path, line, function) in lines.items():
-            add(name, Place(path, line, backward=False, function=function))
-        for index, (forward_thread, sequence) in enumerate(self.nodes):
-            raw = place = -2 - index
+        insides = self.timeline.library_marks
+        number: dict[int, int] = {}
+        for raw, (base, inside, of) in enumerate(self.spots):
             seen = 0
             # A node of a double backward was made by a backward operator: follow it to its line.
-            while place <= -2 and seen < 8:
-                forward_thread, sequence = self.nodes[-2 - place]
-                place = self.forward.get((thread_of.get(forward_thread, -1), sequence), NOWHERE)
+            while base <= -2 and seen < 8:
+                forward_thread, sequence = self.nodes[-2 - base]
+                key = thread_of.get(forward_thread, -1), sequence
+                forward = self.forward.get(key, NOWHERE)
+                if forward == NOWHERE:
+                    break
+                base, inside_forward, _ = self.spots[forward]
+                inside = inside if inside != NOWHERE else inside_forward
                 seen += 1
-            if place >= 0:
-                path, line, function = lines[place]
-                add(raw, Place(path, line, backward=True, function=function))
-        return places, number
+            if base >= 0:
+                path, line, function = lines[base]
+                number[raw] = add(Place(path, line, of, function, insides.get(inside)))
+        return places, line_of, number
 
     def _forward_threads(self) -> dict[int, int]:
         """Which thread torch means by each `Fwd thread id`, which is a number of its own.

@@ -19,7 +19,7 @@ from rooflint.profiles.chrome_json import Args, ChromeTrace, Event, Label, Numbe
 from rooflint.profiles.shapes import ShapeTable
 
 # Kinds of host rows.
-OP, MARK, ANNOTATION, FUNCTION, CALL = range(5)
+OP, MARK, LIBRARY_MARK, ANNOTATION, FUNCTION, CALL = range(6)
 # Kinds of device rows.
 KERNEL, COPY, SET = range(3)
 
@@ -114,6 +114,8 @@ class Timeline:
     shapes: ShapeTable = field(default_factory=ShapeTable)
     marks: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
     """Path and line of the names that are marks."""
+    library_marks: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
+    """The same of the lines of libraries."""
     functions: dict[int, tuple[str, int, str]] = field(
         default_factory=dict[int, tuple[str, int, str]]
     )
@@ -156,7 +158,7 @@ class Timeline:
 def read_timeline(trace: ChromeTrace, own_paths: frozenset[str] = frozenset()) -> Timeline:
     """Keep what costs are derived from; the rest of the trace is forgotten piece by piece.
 
-    `own_paths` are files known to be the user's; their marks need no `.py` to be recognised.
+    `own_paths` are the files known to be the user's, if any are: other marks are of libraries.
     """
     timeline = Timeline()
     reader = _Reader(timeline, own_paths)
@@ -230,6 +232,8 @@ class _Reader:
                 return
         elif kind != CALL and name in timeline.marks:
             kind = MARK
+        elif kind != CALL and name in timeline.library_marks:
+            kind = LIBRARY_MARK
         elif name in self.annotations:
             kind = ANNOTATION
         link, forward_thread, external, shape = -1, 0, -1, -1
@@ -302,7 +306,8 @@ class _Reader:
             self.annotations.add(name)
         mark = parse_mark(clean, self.own_paths)
         if mark:
-            timeline.marks[name] = mark
+            own = mark[0] in self.own_paths if self.own_paths else not _LIBRARY.search(mark[0])
+            (timeline.marks if own else timeline.library_marks)[name] = mark
         function = parse_function(clean)
         if function:
             timeline.functions[name] = function
