@@ -176,6 +176,60 @@ def test_the_step_loop_is_found(tmp_path: Path, loop: str, steps: int) -> None:
 
 
 @needs_torch
+def test_as_many_steps_are_recorded_as_asked_after_as_many_as_asked(tmp_path: Path) -> None:
+    run = record(tmp_path, str(SCRIPTS / "train.py"), "20", window={"steps": 5, "warmup": 4})
+    window = run.meta["window"]
+    assert window["first_step"] - (4 + PLAIN_STEPS) in (0, 1)  # counted by lines, or by optimizers
+    assert window["step_count"] == 5
+    assert (window["steps_seen"], window["why_closed"]) == (20, "5 steps were recorded")
+    assert window["asked"] == {"steps": 5, "warmup": 4, "seconds": None, "stop_after": False}
+
+
+@needs_torch
+def test_fewer_steps_than_asked_are_said(tmp_path: Path) -> None:
+    run = record(tmp_path, str(SCRIPTS / "train.py"), "12", window={"steps": 50})
+    count = run.meta["window"]["step_count"]
+    assert (
+        f"{count} of the 50 steps that were asked for are recorded: the loop ended."
+        in (run.meta["notes"])
+    )
+
+
+@needs_torch
+def test_a_script_is_stopped_once_its_steps_are_recorded(tmp_path: Path) -> None:
+    script = tmp_path / "stops.py"
+    script.write_text(
+        "import atexit, itertools, torch\n"
+        "atexit.register(print, 'at exit')\n"
+        "weight = torch.ones(3, requires_grad=True)\n"
+        "optimizer = torch.optim.SGD([weight], lr=0.1)\n"
+        "try:\n"
+        "    for step in itertools.count():\n"
+        "        (weight * 2).sum().backward()\n"
+        "        optimizer.step()\n"
+        "finally:\n"
+        "    print('finally', step)\n"
+        "    undefined\n"  # what fails on the way out is not the script's own end
+    )
+    run = record(tmp_path, str(script), window={"stop_after": True})
+    window = run.meta["window"]
+    assert run.stdout == f"finally {window['first_step'] + 2}\nat exit\n"
+    assert run.meta["exit"] == {"code": 0, "error": None}
+    assert "The script was ended once this was recorded, as was asked." in run.meta["notes"]
+
+
+@needs_torch
+def test_without_steps_the_seconds_asked_for_are_recorded(tmp_path: Path) -> None:
+    script = tmp_path / "once.py"
+    script.write_text("import time, torch\nwhile True: torch.ones(3).sum(); time.sleep(0.01)\n")
+    run = record(tmp_path, str(script), window={"seconds": 0.5, "stop_after": True})
+    first, last = run.marks[0], run.marks[-1]
+    assert 0.5 <= (last["ts"] + last["dur"] - first["ts"]) / 1e6 < 0.8
+    assert run.code == 0
+    assert "s are counted, as was asked: no steps were found." in run.meta["notes"][0]
+
+
+@needs_torch
 def test_a_script_that_fails_keeps_its_whole_steps(tmp_path: Path) -> None:
     run = record(tmp_path, str(SCRIPTS / "loops.py"), "fails")
     assert run.meta["exit"] == {"code": 1, "error": "RuntimeError: loss is nan"}
@@ -404,6 +458,7 @@ def record(
     environment: dict[str, str] | None = None,
     until: str | None = None,
     end: signal.Signals | None = None,
+    window: dict[str, Any] | None = None,
 ) -> Run:
     """Run a target under the recorder; `end` is sent once it said `until`."""
     folder = tmp_path / "recording"
@@ -412,7 +467,15 @@ def record(
     settings = tmp_path / "settings.json"
     root = str(cwd or Path(target[0]).parent)
     settings.write_text(
-        json.dumps({"mode": "timeline", "folder": str(folder), "root": root, "rooflint": "0"})
+        json.dumps(
+            {
+                "mode": "timeline",
+                "folder": str(folder),
+                "root": root,
+                "rooflint": "0",
+                "window": window or {},
+            }
+        )
     )
     process = subprocess.Popen(
         [sys.executable, *(options or []), str(LAUNCH), str(settings), *target],

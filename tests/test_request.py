@@ -1,11 +1,13 @@
 """What a command line asks to profile."""
 
+import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rooflint.model import RooflintError
-from rooflint.runs.request import request_of
+from rooflint.runs.request import WindowOptions, request_of
 
 
 def test_all_after_the_file_is_the_scripts(tmp_path: Path) -> None:
@@ -37,6 +39,15 @@ def test_a_launcher_may_start_a_module(tmp_path: Path) -> None:
     )
     assert request.launcher == ("torchrun", "--nproc-per-node", "2")
     assert request.target == ("-m", "pkg.train", "-x")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"steps": 0}, {"warmup": -1}, {"seconds": 0.0}, {"seconds": math.nan}, {"seconds": math.inf}],
+)
+def test_a_window_that_holds_nothing_is_refused_in_one_sentence(options: dict[str, Any]) -> None:
+    with pytest.raises(RooflintError, match=rf"^{next(iter(options))} must be [^\n]+$"):
+        WindowOptions(**options)
 
 
 @pytest.mark.parametrize("words", [[], ["-m"], ["--"], ["--", "torchrun", "nothing.py"]])

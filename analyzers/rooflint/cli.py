@@ -153,9 +153,11 @@ def _profile(options: argparse.Namespace) -> int:
     import signal
     from threading import Event
 
-    from rooflint.runs.request import request_of
+    from rooflint.runs.request import WindowOptions, request_of
 
-    request = request_of(options.target, options.python or sys.executable, Path.cwd())
+    window = WindowOptions(options.steps, options.warmup, options.seconds, options.stop_after)
+    python = options.python or sys.executable
+    request = request_of(options.target, python, Path.cwd(), window=window)
     cancelled = Event()
 
     def stop(signum: int, frame: object) -> None:
@@ -258,10 +260,30 @@ def _parser() -> argparse.ArgumentParser:
     profile = commands.add_parser(
         "profile",
         help="run a script and show what each line costs",
-        usage="rooflint profile [--python PYTHON] FILE | -m MODULE [ARGS...]\n"
-        "       rooflint profile [--python PYTHON] -- LAUNCHER ... FILE | -m MODULE [ARGS...]",
+        allow_abbrev=False,  # else where FILE begins could not be told
+        usage="rooflint profile [OPTIONS] FILE | -m MODULE [ARGS...]\n"
+        "       rooflint profile [OPTIONS] -- LAUNCHER ... FILE | -m MODULE [ARGS...]",
         description="Runs the script as it is: once for the timeline and, where there is a GPU with"
-        " Nsight Compute, once more for the hardware counters. All after FILE is the script's.",
+        " Nsight Compute, once more for the hardware counters. All after FILE is the script's."
+        " Its steps are found without help; the options choose which of them are recorded.",
+    )
+    profile.add_argument("--steps", metavar="N", type=int, help="record N whole steps (default: 3)")
+    profile.add_argument(
+        "--warmup",
+        metavar="N",
+        type=int,
+        help="leave out N steps before (default: until they take their usual time)",
+    )
+    profile.add_argument(
+        "--seconds",
+        metavar="S",
+        type=float,
+        help="record for at most S seconds; without steps, for S seconds",
+    )
+    profile.add_argument(
+        "--stop-after",
+        action="store_true",
+        help="end the script once that is recorded (default: it goes on)",
     )
     profile.set_defaults(command=_profile)
 
@@ -296,5 +318,5 @@ def _split_target(arguments: list[str]) -> tuple[list[str], list[str]]:
         argument = arguments[place]
         if argument in ("-m", "--") or not argument.startswith("-"):
             break
-        place += 2 if argument == "--python" else 1
+        place += 2 if argument in ("--python", "--steps", "--warmup", "--seconds") else 1
     return arguments[:place], arguments[place:]

@@ -17,9 +17,10 @@ import threading
 
 from rooflint_recorder.imports import after_import
 from rooflint_recorder.marks import LineMarks, Unavailable, line_marks
+from rooflint_recorder.program import Stop
 from rooflint_recorder.steps import Steps, on_every_optimizer_step
 from rooflint_recorder.traces import Traces
-from rooflint_recorder.window import EARLY_MARKS, Action, Window
+from rooflint_recorder.window import EARLY_MARKS, Action, Asked, Window
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,8 +39,10 @@ class CounterRun:
     def __init__(self, config: dict[str, Any], files: OwnFiles) -> None:
         self.exit_code: int | None = None
         self.exit_error: str | None = None
+        self.stopped = False
         self._files = files
         self._step: int | None = config["step"]
+        self._stop_after = Asked(**config.get("window", {})).stop_after
         self._plan: dict[str, dict[str, int]] = config["plan"]
         self._process = os.getpid()
         self._thread = threading.get_ident()
@@ -69,7 +72,7 @@ class CounterRun:
             if self._step is None:
                 torch.cuda._lazy_call(self._begin)  # type: ignore[attr-defined]
                 return
-            window = Window(clock=float, warm_up_steps=self._step, recorded_steps=1)
+            window = Window(clock=float, asked=Asked(steps=1, warmup=self._step))
             window.time_plain_steps = False
             self._steps = Steps(self._files, self._marks, window, self._do)
             on_every_optimizer_step(self._stepped)
@@ -106,6 +109,8 @@ class CounterRun:
                 self._steps.count_only()
                 if self._traces is not None and not self._traces.left:
                     self._leave_early()
+                if self._stop_after:
+                    raise Stop(0)
 
     def _leave_early(self) -> None:
         """All is measured, and nothing that the script has begun would be left half done."""

@@ -23,6 +23,16 @@ def cpu() -> dict[str, Any]:
     }
 
 
+def has_gpu() -> bool:
+    """Whether torch could use a GPU here, found out without starting CUDA."""
+    import torch
+
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    drivers = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+    built = torch.version.cuda or torch.version.hip
+    return bool(built) and not hidden and any(map(os.path.exists, drivers))
+
+
 def gpu() -> dict[str, Any]:
     """The GPU that the script uses."""
     import torch

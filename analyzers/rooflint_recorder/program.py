@@ -12,6 +12,18 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+class Stop(SystemExit):
+    """Ends the script as it would end itself: all is recorded that was asked for."""
+
+
+def is_stopped(error: BaseException) -> bool:
+    """Whether the script ended since it was stopped, whatever else happened on its way out."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, Stop):
+        cause = cause.__context__
+    return cause is not None
+
+
 def prepare(target: list[str], executable_arguments: int) -> Callable[[], None]:
     """Set `sys.argv`, `sys.path[0]` and `__main__` for a target; the function that runs it.
 

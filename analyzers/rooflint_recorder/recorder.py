@@ -29,6 +29,7 @@ from rooflint_recorder.window import (
     WINDOW_MARKS,
     WINDOW_SECONDS,
     Action,
+    Asked,
     Stage,
     Window,
 )
@@ -62,10 +63,13 @@ def _run_as_python_would(run_target: Any, recorder: Recorder | CounterRun | None
         run_target()
     except SystemExit as stop:
         if recorder:
-            recorder.exit_code = _exit_code(stop.code)
+            recorder.stopped = program.is_stopped(stop)
+            recorder.exit_code = 0 if recorder.stopped else _exit_code(stop.code)
         raise
     except BaseException as error:
-        if recorder:
+        if recorder and program.is_stopped(error):
+            recorder.stopped, recorder.exit_code = True, 0
+        elif recorder:
             # Python ends itself by SIGINT after an interrupt that nobody caught.
             recorder.exit_code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
             recorder.exit_error = _one_line(error)
@@ -89,6 +93,8 @@ class Recorder:
     def __init__(self, config: dict[str, Any], files: OwnFiles) -> None:
         self.exit_code: int | None = None
         self.exit_error: str | None = None
+        self.stopped = False
+        """Whether the script was ended on purpose, once all was recorded."""
         self._folder: str = config["folder"]
         self._root: str = config["root"]
         self._rooflint: str = config["rooflint"]
@@ -98,7 +104,8 @@ class Recorder:
         self._notes: list[str] = []
         self._process = os.getpid()
         self._thread = threading.get_ident()
-        self._window = Window(self._synchronised_clock)
+        self._asked = Asked(**config.get("window", {}))
+        self._window = Window(self._synchronised_clock, self._asked)
         self._steps: Steps | None = None
         self._profiler: TorchProfiler | None = None
         self._plain = PlainTrace()
@@ -135,7 +142,7 @@ class Recorder:
             except Unavailable as reason:
                 self._notes.append(f"Costs have no lines: {reason}.")
             else:
-                self._start(EARLY_MARKS, EARLY_SECONDS)
+                self._start_early()
 
     def finish(self) -> None:
         """The script has ended: write what there is."""
@@ -178,9 +185,9 @@ class Recorder:
             if self._marks is not None:
                 self._marks.make_mark = _RecordFunctionFast
                 self._marks.count = 0
-                self._steps = Steps(self._files, self._marks, self._window, self._do)
+                self._steps = Steps(self._files, self._marks, self._window, self._follow)
                 on_every_optimizer_step(self._stepped)
-            self._start(EARLY_MARKS, EARLY_SECONDS)
+            self._start_early()
             # CUDA is observed from when the script itself starts it: whichever devices it
             # chooses before, and whatever it forks, is not disturbed.
             torch.cuda._lazy_call(self._cuda_is_there)  # type: ignore[attr-defined]
@@ -193,7 +200,7 @@ class Recorder:
             if self._window.restart_early():
                 self._stop()
                 self._result = self._early_part_s = None
-                self._start(EARLY_MARKS, EARLY_SECONDS)
+                self._start_early()
 
     def _stepped(self, optimizer: int) -> None:
         with self._noting("The steps could not be followed"):
@@ -205,7 +212,7 @@ class Recorder:
         if threading.get_ident() == self._thread and not self._abandoned():
             if self._window.stage is Stage.EARLY:
                 self._early_part_s = time.monotonic() - self._start_s
-            self._do(self._window.full("enough was recorded"))
+            self._follow(self._window.full("enough was recorded"))
 
     def _others_profile(self) -> None:
         if self._profiler is None or self._abandoned() or self._window.stage is Stage.CLOSED:
@@ -217,6 +224,22 @@ class Recorder:
         self._do(self._window.close("the script started a profiler of its own"))
 
     # --- the window's actions ------------------------------------------------------------
+
+    def _follow(self, action: Action) -> None:
+        self._do(action)
+        if action is Action.CLOSE and self._asked.stop_after and self._is_all_that_was_asked():
+            raise program.Stop(0)
+
+    def _is_all_that_was_asked(self) -> bool:
+        """Whether steps were recorded; or just some seconds, where no steps were found by then.
+
+        The seconds begin anew with torch, and with CUDA: what came before was only loading.
+        """
+        if self._window.stage is Stage.CLOSED:
+            return self._window.whole_steps > 0
+        if self._asked.seconds is None or self._window.steps_seen:
+            return False
+        return self._cuda or (self._profiler is not None and not facts.has_gpu())
 
     def _do(self, action: Action) -> None:
         busy, self._busy = self._busy, True
@@ -231,7 +254,7 @@ class Recorder:
                 self._set_early_aside()
             elif action is Action.RECORD:
                 self._set_early_aside()
-                self._start(WINDOW_MARKS, WINDOW_SECONDS)
+                self._start(WINDOW_MARKS, self._asked.seconds or WINDOW_SECONDS)
                 self._begin_step()
             elif action is Action.STEP:
                 self._end_step()
@@ -262,6 +285,10 @@ class Recorder:
         if self._step_mark is not None:
             self._step_mark.__exit__(None, None, None)
             self._step_mark = None
+
+    def _start_early(self) -> None:
+        marks = EARLY_MARKS if self._asked.seconds is None else WINDOW_MARKS
+        self._start(marks, self._asked.seconds or EARLY_SECONDS)
 
     def _start(self, marks: int, seconds: float) -> None:
         self._start_s = time.monotonic()
@@ -301,6 +328,8 @@ class Recorder:
                 self._write_trace()
             if self._steps is not None and not ended:
                 self._steps.count_only()
+            if ended and self.stopped:
+                self._notes.append("The script was ended once this was recorded, as was asked.")
             if ended and self._marks is not None:
                 if self._marks.taken_over:
                     self._notes.append(
@@ -333,10 +362,23 @@ class Recorder:
             self._plain.ranges.clear()
             self._trace_written = True
             self._notes.append("The script never imported torch: its lines are timed, no more.")
-        if self._trace_written and not self._window.whole_steps and self._early_part_s is not None:
-            self._notes.append(
-                f"Only the first {self._early_part_s:.2g} s are counted, which is all that one"
-                " recording holds: profile a shorter run to see what came later."
+        if self._trace_written:
+            self._notes.extend(self._what_is_missing())
+
+    def _what_is_missing(self) -> Generator[str, None, None]:
+        steps, seconds = self._window.whole_steps, self._early_part_s
+        if not steps and seconds is not None:
+            if self._asked.seconds is not None and seconds >= self._asked.seconds:
+                yield f"The first {seconds:.2g} s are counted, as was asked: no steps were found."
+            else:
+                yield (
+                    f"Only the first {seconds:.2g} s are counted, which is all that one"
+                    " recording holds: profile a shorter run to see what came later."
+                )
+        if self._asked.steps is not None and steps < self._asked.steps:
+            yield (
+                f"{steps} of the {self._asked.steps} steps that were asked for are recorded:"
+                f" {self._window.why_closed}."
             )
 
     def _meta(self, ended: bool) -> dict[str, Any]:
@@ -360,6 +402,7 @@ class Recorder:
                 "step_line": self._steps.line if self._steps else None,
                 "why_closed": window.why_closed,
                 "mark_count": self._marks.count if self._marks else 0,
+                "asked": self._asked._asdict(),
             },
             "host_peaks": None,
             "exit": {"code": self.exit_code, "error": self.exit_error},

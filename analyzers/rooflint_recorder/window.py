@@ -14,6 +14,7 @@ early, leaves something. Once the loop is known and warm, that early part is put
 from __future__ import annotations
 
 from enum import Enum
+from typing import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +28,18 @@ EARLY_SECONDS = 10.0
 EARLY_MARKS = 100_000
 WINDOW_SECONDS = 60.0
 WINDOW_MARKS = 500_000
+
+
+class Asked(NamedTuple):
+    """What the user asked for; where it is `None`, the numbers above hold."""
+
+    steps: int | None = None
+    warmup: int | None = None
+    seconds: float | None = None
+    stop_after: bool = False
+
+
+AS_USUAL = Asked()
 
 
 class Stage(Enum):
@@ -54,15 +67,10 @@ class Window:
     `clock` is read only at both ends of the plain stretch: it waits for the device first.
     """
 
-    def __init__(
-        self,
-        clock: Callable[[], float],
-        warm_up_steps: int = WARM_UP_STEPS,
-        recorded_steps: int = RECORDED_STEPS,
-    ) -> None:
+    def __init__(self, clock: Callable[[], float], asked: Asked = AS_USUAL) -> None:
         self._clock = clock
-        self._warm_up_steps = warm_up_steps
-        self._recorded_steps = recorded_steps
+        self._warm_up_steps = WARM_UP_STEPS if asked.warmup is None else asked.warmup
+        self._recorded_steps = asked.steps or RECORDED_STEPS
         self._plain_start: float | None = None
         self._plain_count = 0
         self.stage = Stage.EARLY
@@ -93,7 +101,7 @@ class Window:
             self.whole_steps += 1
             if self.whole_steps < self._recorded_steps:
                 return Action.STEP
-            return self.close(f"{self._recorded_steps} steps were recorded")
+            return self.close(f"{_count(self._recorded_steps)} recorded")
         return Action.NOTHING
 
     def start_clock(self) -> None:
@@ -165,3 +173,7 @@ class Window:
         self.first_step = self.steps_seen - 1
         self.whole_steps = 0
         return Action.RECORD
+
+
+def _count(steps: int) -> str:
+    return "1 step was" if steps == 1 else f"{steps} steps were"

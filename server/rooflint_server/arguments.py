@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from rooflint.model import RooflintError
-from rooflint.runs.request import ProfileRequest
+from rooflint.runs.request import ProfileRequest, WindowOptions
 from rooflint_server.session import Session
 from rooflint_server.to_lsp import to_path
 
 USAGE = (
-    'give one argument, the file\'s URI or {"uri", "python"?, "args"?, "launcher"?, "cwd"?, "env"?}'
+    'give one argument, the file\'s URI or {"uri", "python"?, "args"?, "launcher"?, "cwd"?, "env"?,'
+    ' "steps"?, "warmup"?, "seconds"?, "stopAfter"?}'
 )
 
 
@@ -27,7 +28,8 @@ def to_request(arguments: Sequence[Any] | None, session: Session) -> ProfileRequ
     if not isinstance(asked, Mapping):
         raise RooflintError(f"to profile, {USAGE}")
     options = cast("Mapping[str, Any]", asked)
-    unknown = set(options) - {"uri", "python", "args", "launcher", "cwd", "env"}
+    run = {"uri", "python", "args", "launcher", "cwd", "env"}
+    unknown = set(options) - run - {"steps", "warmup", "seconds", "stopAfter"}
     if unknown:
         raise RooflintError(f"there is no option {sorted(unknown)[0]!r}: {USAGE}")
     path = file_of(options.get("uri"))
@@ -40,6 +42,7 @@ def to_request(arguments: Sequence[Any] | None, session: Session) -> ProfileRequ
         launcher=_texts(options, "launcher"),
         environment=_environment(options),
         forward_output=False,
+        window=_window(options),
     )
 
 
@@ -81,6 +84,25 @@ def _folder(options: Mapping[str, Any]) -> str:
     if folder and not Path(folder).is_dir():
         raise RooflintError(f"cwd {folder} is not a folder: name one that exists")
     return folder
+
+
+def _window(options: Mapping[str, Any]) -> WindowOptions:
+    for name, kinds, what in (
+        ("steps", int, "a whole number"),
+        ("warmup", int, "a whole number"),
+        ("seconds", (int, float), "a number"),
+        ("stopAfter", bool, "true or false"),
+    ):
+        value = options.get(name)
+        fits = isinstance(value, kinds) and (kinds is bool or not isinstance(value, bool))
+        if value is not None and not fits:
+            raise RooflintError(f"{name} must be {what}")
+    return WindowOptions(
+        steps=options.get("steps"),
+        warmup=options.get("warmup"),
+        seconds=options.get("seconds"),
+        stop_after=bool(options.get("stopAfter")),
+    )
 
 
 def _environment(options: Mapping[str, Any]) -> Mapping[str, str] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ def write_settings(folder: Path, request: ProfileRequest, mode: str, **more: Any
         "folder": str(folder),
         "root": str(Path(request.root).absolute()),
         "rooflint": __version__,
+        "window": asdict(request.window),
         **more,
     }
     path.write_text(json.dumps(settings), encoding="utf-8")

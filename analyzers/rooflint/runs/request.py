@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from rooflint.model import RooflintError
+
+
+@dataclass(frozen=True, slots=True)
+class WindowOptions:
+    """What of a run is recorded. `None`: as the recorder does by itself.
+
+    Raises `RooflintError` where a value has no meaning.
+    """
+
+    steps: int | None = None
+    """How many whole steps to record."""
+    warmup: int | None = None
+    """How many steps to leave out before."""
+    seconds: float | None = None
+    """Record for at most so long; where there are no steps, for just so long."""
+    stop_after: bool = False
+    """End the script once this is recorded."""
+
+    def __post_init__(self) -> None:
+        if self.steps is not None and self.steps < 1:
+            raise RooflintError(f"steps must be at least 1, not {self.steps}")
+        if self.warmup is not None and self.warmup < 0:
+            raise RooflintError(f"warmup must be at least 0, not {self.warmup}")
+        if self.seconds is not None and not 0 < self.seconds < math.inf:
+            raise RooflintError(f"seconds must be more than 0 and finite, not {self.seconds:g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +53,7 @@ class ProfileRequest:
     """The script's environment; `None`: our own."""
     forward_output: bool = True
     """Let the script use our stdin, stdout and stderr; otherwise its output comes as `Progress`."""
+    window: WindowOptions = WindowOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +66,12 @@ class Progress:
 
 
 def request_of(
-    words: Sequence[str], python: str, cwd: Path, *, forward_output: bool = True
+    words: Sequence[str],
+    python: str,
+    cwd: Path,
+    *,
+    forward_output: bool = True,
+    window: WindowOptions = WindowOptions(),
 ) -> ProfileRequest:
     """The request of a command line: `FILE ARGS...`, `-m MODULE ARGS...` or `-- LAUNCHER ...`.
 
@@ -59,6 +91,7 @@ def request_of(
         root=str(cwd),
         launcher=launcher,
         forward_output=forward_output,
+        window=window,
     )
 
 
