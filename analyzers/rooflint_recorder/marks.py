@@ -356,7 +356,7 @@ class MonitoredLines(LineMarks):
                     stack[-1].__exit__(None, None, None)
                     stack[-1] = None
                 marking = self.marking
-                enough = self._tell_watcher(watcher, sys._getframe(1), line)
+                enough = self._tell_watcher(watcher, _frame_of(code), line)
                 if not marking and not self.marking:
                     return self._disable if enough else None
                 if not marking or not self._owns(code):
@@ -375,7 +375,7 @@ class MonitoredLines(LineMarks):
         if self._watchers:
             watcher = self._watchers.get(id(code))
             if watcher is not None:
-                self._tell_watcher(watcher, sys._getframe(1), 0)
+                self._tell_watcher(watcher, _frame_of(code), 0)
 
     def _on_unwind(self, code: CodeType, offset: int, exception: BaseException) -> None:
         if id(code) not in self._codes:
@@ -385,7 +385,7 @@ class MonitoredLines(LineMarks):
         if self._watchers:
             watcher = self._watchers.get(id(code))
             if watcher is not None:
-                self._tell_watcher(watcher, sys._getframe(1), 0)
+                self._tell_watcher(watcher, _frame_of(code), 0)
 
     def _line_at(self, code: CodeType, offset: int) -> int:
         key = (id(code), offset)
@@ -397,6 +397,15 @@ class MonitoredLines(LineMarks):
                     line = number or 0
             self._lines[key] = line
         return line
+
+
+def _frame_of(code: CodeType) -> FrameType:
+    """The frame that an event of `sys.monitoring` is about: the first one below our callbacks."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    assert frame is not None
+    return frame
 
 
 class TracedLines(LineMarks):

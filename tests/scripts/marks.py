@@ -46,6 +46,12 @@ quiet = True
 program.start(marks.begin)
 program.varies()
 program.stop(marks.end)
+told = []
+program.start(marks.begin)
+program.goes_round(lambda frame: marks.watch(frame, lambda of, line: told.append((of is frame, line))))
+program.stop(marks.end)
+marks.unwatch(program.goes_round.__code__)
+print("told", [line - told[0][1] for right, line in told if right and line], told[-1])
 print("open", sum(map(len, open_marks.values())))
 before = marks.count
 program.work()

@@ -1,5 +1,6 @@
 """A program with frames of every kind."""
 
+import sys
 import threading
 
 
@@ -91,3 +92,9 @@ def start(begin):
 
 def stop(end):
     end()
+
+
+def goes_round(watch):
+    watch(sys._getframe())
+    for _ in range(2):
+        work()
