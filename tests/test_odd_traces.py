@@ -348,3 +348,11 @@ def test_a_large_trace_is_not_held_in_memory(tmp_path: Path) -> None:
     assert kernel_count == 100_000
     assert path.stat().st_size > 85e6
     assert peak_kib < 130 * 1024
+
+
+def test_events_that_cupti_could_not_time_are_left_out_and_said(tmp_path: Path) -> None:
+    # torch 2.11 wrote such events of a run whose recording began before torch.compile.
+    trace = TraceMaker().mark(4, 1000, 1009).launch(1001, 1004, 1009, 1).kernel(0, 0, 2)
+    recording = read(trace.write(tmp_path))
+    assert (recording.kernel_count, recording.window_us) == (1, 9)
+    assert any("1 events have no time" in note for note in recording.notes)

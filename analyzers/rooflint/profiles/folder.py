@@ -154,6 +154,8 @@ def _device(meta: Mapping[str, Any], traced: Device) -> Device:
     kind = device.get("kind")
     if kind not in ("cuda", "rocm", "cpu", "other"):
         return traced
+    if kind != "cpu" and traced.kind == "cpu":
+        return traced  # nothing of the GPU was recorded: what is known is the CPU's
     capability = _list(device.get("compute_capability"))
     same = traced.kind == kind
     return Device(

@@ -135,6 +135,8 @@ class Timeline:
     header: dict[str, Any] = field(default_factory=dict[str, Any])
     cut: bool = False
     broken_count: int = 0
+    untimed_count: int = 0
+    """Events that CUPTI could not time: it says so by start and end at zero."""
 
     @property
     def device_kind(self) -> Literal["cuda", "rocm", "cpu", "other"]:
@@ -197,6 +199,9 @@ class _Reader:
             start = to_ns(event.ts)
             end = start + max(0, to_ns(event.dur))
             if not -_FAR < start <= end < _FAR:
+                continue
+            if end == 0 and start == 0:
+                timeline.untimed_count += 1
                 continue
             if start < first:
                 first = start

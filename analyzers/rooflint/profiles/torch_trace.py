@@ -134,6 +134,11 @@ def _notes(timeline: Timeline, costs: Costs) -> tuple[str, ...]:
         notes.append("The trace is cut off: only the events before the cut are counted.")
     if timeline.broken_count:
         notes.append(f"{timeline.broken_count} damaged events of the trace were left out.")
+    if timeline.untimed_count:
+        notes.append(
+            f"{timeline.untimed_count} events have no time and were left out: CUPTI could not read"
+            " the GPU's clock; profile again."
+        )
     if costs.step_note:
         notes.append(costs.step_note)
     notes += _uneven(costs.steps)
