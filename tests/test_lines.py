@@ -10,7 +10,6 @@ from profiles.trace_maker import AUTOGRAD, MAIN, TraceMaker
 from rooflint.model import LineCost, Recording
 from rooflint.profiles import read
 
-
 LIBRARY = "/env/site-packages/models/block.py"
 CHECKPOINT = "/env/site-packages/torch/utils/checkpoint.py:300"
 

@@ -292,6 +292,40 @@ def test_a_recording_that_ends_before_its_script_says_how_much_it_holds(tmp_path
 
 
 @needs_torch
+def test_lines_of_libraries_that_use_torch_are_marked_below_the_script_s(tmp_path: Path) -> None:
+    """The library's function `twice` runs its two lines; its file without torch has no marks."""
+    packages = tmp_path / "site-packages" / "library"
+    packages.mkdir(parents=True)
+    (packages / "__init__.py").write_text("from library.work import Block\n")
+    (packages / "names.py").write_text("def name():\n    return 'block'\n")
+    (packages / "work.py").write_text(
+        "import torch\n"
+        "from library.names import name\n"
+        "class Block(torch.nn.Module):\n"
+        "    @torch.no_grad()\n"
+        "    def forward(self, x):\n"
+        "        name()\n"
+        "        return x * 2\n"
+    )
+    script = tmp_path / "project" / "run.py"
+    script.parent.mkdir()
+    script.write_text(
+        "import sys, torch\n"
+        f"sys.path.append({str(packages.parent)!r})\n"
+        "from library import Block\n"
+        "Block()(torch.ones(3))\n"
+    )
+    run = record(tmp_path, str(script))
+    below = {mark["name"] for mark in run.library_marks if str(packages) in mark["name"]}
+    assert {f"{packages / 'work.py'}:{line}" for line in (6, 7)} <= below
+    assert not any("names.py" in name for name in below)
+    assert run.meta["functions"][f"{packages / 'work.py'}:7"] == "Block.forward"
+    assert set(run.meta["files"]) == {str(script)}
+    product = next(event for event in run.events if event["name"] == "aten::mul")
+    assert run.line_of(product) == 4
+
+
+@needs_torch
 def test_a_terminated_script_keeps_what_was_recorded(tmp_path: Path) -> None:
     run = record(tmp_path, str(SCRIPTS / "forever.py"), until="busy", end=signal.SIGTERM)
     os.kill(int(run.stdout.split()[1]), signal.SIGKILL)
@@ -313,11 +347,12 @@ def test_what_a_recording_says_of_its_run_is_true(tmp_path: Path) -> None:
     assert meta["argv"] == ["train.py", "9"]
     assert meta["cwd"] == str(SCRIPTS)
     assert meta["files"][script]["loops"] == [[24, 30]]
-    assert meta["functions"] == {
-        f"{script}:10": "Net.__init__",
-        f"{script}:15": "Net.forward",
-        f"{script}:21": "main",
+    functions = {
+        place.removeprefix(script): name
+        for place, name in meta["functions"].items()
+        if place.startswith(script)
     }
+    assert functions == {":10": "Net.__init__", ":15": "Net.forward", ":21": "main"}
     kept = run.folder / "sources" / f"{meta['files'][script]['sha256']}.py"
     assert kept.read_bytes() == (SCRIPTS / "train.py").read_bytes()
     assert meta["device"]["kind"] in ("cpu", "cuda")
@@ -420,8 +455,18 @@ class Run:
         return [event for event in self.trace if event.get("cat") == "cpu_op"]
 
     @property
-    def marks(self) -> list[dict[str, Any]]:
+    def all_marks(self) -> list[dict[str, Any]]:
         return [event for event in self.events if re.search(r"\.py:\d+$", event["name"])]
+
+    @property
+    def marks(self) -> list[dict[str, Any]]:
+        own = self.meta["files"]
+        return [mark for mark in self.all_marks if mark["name"].rpartition(":")[0] in own]
+
+    @property
+    def library_marks(self) -> list[dict[str, Any]]:
+        own = self.meta["files"]
+        return [mark for mark in self.all_marks if mark["name"].rpartition(":")[0] not in own]
 
     @property
     def profiles_all_threads(self) -> bool:

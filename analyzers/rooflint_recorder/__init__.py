@@ -7,6 +7,7 @@
 - `steps`: finds the loop whose iterations are the steps
 - `imports`: says when the script has imported torch
 - `marks`: a range per executed line of the user's own files
+- `libraries`: which lines of libraries are marked too
 - `sources`: which files are the user's own, their loops and functions
 - `deadline`: ends a recording that takes too long
 - `torch_profiler`: torch's profiler, started and stopped without being seen

@@ -3,7 +3,7 @@
 A range opens when a line begins and closes when the next line of its frame begins or the
 frame is left, by return, exception or yield; while a called function's lines run, the
 caller's range stays open around them. So ranges nest, and what is launched belongs to the
-innermost one.
+innermost one. Lines of libraries get such ranges too, as many as a budget of their own allows.
 
 Python 3.12 and newer tell of lines through `sys.monitoring`, which costs nothing where it
 is not asked for; older ones through `sys.settrace`.
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Protocol
 
+    from rooflint_recorder.libraries import LibraryFiles
     from rooflint_recorder.sources import OwnFiles
 
     class Mark(Protocol):
@@ -57,29 +58,46 @@ class LineMarks:
         self.make_mark = make_mark
         self._on_budget = on_budget
         self._names: dict[str, dict[int, str]] = {}
+        self._libraries: LibraryFiles | None = None
+        self._library_names: dict[str, dict[int, str]] = {}
+        """Of the files of libraries that are marked."""
+        self._marked: dict[str, bool] = {}
+        """Whether a file's lines are marked."""
         self._local = _PerThread()
         self._watchers: dict[int, Watcher] = {}
         self.marking = False
         self.count = 0
         self.budget = 0
+        self.library_count = 0
+        self.library_budget = 0
         self.trouble: str | None = None
         """What went wrong in a watcher."""
 
     def begin(self, budget: int) -> None:
         """Mark lines from here on; frames of this thread that are under way are taken along."""
         self.budget = self.count + budget
+        self.library_budget = self.library_count + budget
         self._local = _PerThread()
         self.marking = True
         frame: FrameType | None = sys._getframe(1)
         frames: list[FrameType] = []
         while frame is not None:
-            if self._owns(frame.f_code):
+            if self._is_marked(frame.f_code):
                 frames.append(frame)
             frame = frame.f_back
         self._attach(frames)
         for frame in reversed(frames):
             self._enter()
             self._line(frame.f_code, frame.f_lineno)
+
+    def mark_libraries(self, libraries: LibraryFiles) -> None:
+        """Mark lines of libraries too, from the next beginning on."""
+        self._libraries = libraries
+        self._marked.clear()
+
+    @property
+    def library_budget_is_spent(self) -> bool:
+        return self.library_count >= self.library_budget > 0
 
     def hurry(self) -> None:
         """The budget is spent: `on_budget` is called at the next line or function."""
@@ -129,8 +147,20 @@ class LineMarks:
     def _detach(self) -> None:
         raise NotImplementedError
 
-    def _owns(self, code: CodeType) -> bool:
-        return self._files.path_of(code.co_filename) is not None
+    def _is_marked(self, code: CodeType) -> bool:
+        try:
+            return self._marked[code.co_filename]
+        except KeyError:
+            marked = self._marked[code.co_filename] = self._look_up(code.co_filename)
+            return marked
+
+    def _look_up(self, file_name: str) -> bool:
+        if self._files.path_of(file_name) is not None:
+            return True
+        if self._libraries is None or self._libraries.path_of(file_name) is None:
+            return False
+        self._library_names[file_name] = {}
+        return True
 
     def _enter(self) -> None:
         """A frame is entered, or taken up again."""
@@ -144,6 +174,9 @@ class LineMarks:
                 mark.__exit__(None, None, None)
         else:
             stack.append(None)  # a frame that was under way on another thread
+        if code.co_filename in self._library_names:
+            self._library_line(code, line, stack)
+            return
         try:
             name = self._names[code.co_filename][line]
         except KeyError:
@@ -154,6 +187,24 @@ class LineMarks:
         self.count += 1
         if self.count >= self.budget:
             self._on_budget()
+
+    def _library_line(self, code: CodeType, line: int, stack: list[Mark | None]) -> None:
+        """The same for a line of a library, once the line before it is closed."""
+        if self.library_count >= self.library_budget:
+            stack[-1] = None
+            return
+        names = self._library_names[code.co_filename]
+        name = names.get(line)
+        if name is None:
+            assert self._libraries is not None
+            name = names[line] = self._libraries.name(code, line)
+        if not name:
+            stack[-1] = None
+            return
+        mark = self.make_mark(name)
+        mark.__enter__()
+        stack[-1] = mark
+        self.library_count += 1
 
     def _leave(self) -> None:
         """A frame is left: by return, by exception, or to be taken up later."""
@@ -210,6 +261,10 @@ class MonitoredLines(LineMarks):
             (events.PY_UNWIND, self._on_unwind),
         )
 
+    def mark_libraries(self, libraries: LibraryFiles) -> None:
+        super().mark_libraries(libraries)
+        self._monitoring.restart_events()  # their functions may have been told to be silent
+
     def hurry(self) -> None:
         super().hurry()
         self._monitoring.restart_events()  # the functions of libraries call back once more
@@ -219,11 +274,13 @@ class MonitoredLines(LineMarks):
         self._watchers[id(code)] = watcher
         self._tell(code)
         self._set_global_events()
+        if self.library_budget_is_spent:
+            self._monitoring.restart_events()  # the lines of libraries were told to be silent
 
     def unwatch(self, code: CodeType) -> None:
         if self._watchers.pop(id(code), None) is None:
             return
-        if not (self.marking and self._owns(code)):
+        if not (self.marking and self._is_marked(code)):
             self._silence(code)
         self._set_global_events()
 
@@ -239,7 +296,7 @@ class MonitoredLines(LineMarks):
             self._tell(frame.f_code)
         self._register(*self._quick_callbacks())
         self._set_global_events()
-        if self._watchers:
+        if self._watchers or self._libraries is not None:
             self._monitoring.restart_events()  # their lines may have been told to be silent
 
     def _detach(self) -> None:
@@ -261,6 +318,8 @@ class MonitoredLines(LineMarks):
     def _quick_callbacks(self) -> list[tuple[int, Any]]:
         """What runs most, while marking: the same as the methods below, in half the time."""
         local, names, make_mark = self._local, self._names, self.make_mark
+        library_names, library_line = self._library_names, self._library_line
+        disable = self._disable
         watchers, codes = self._watchers, self._codes
         on_start, on_line, on_return = self._on_start, self._on_line, self._on_return
 
@@ -280,6 +339,9 @@ class MonitoredLines(LineMarks):
                     mark.__exit__(None, None, None)
             else:
                 stack.append(None)
+            if code.co_filename in library_names:
+                library_line(code, number, stack)
+                return disable if stack[-1] is None else None
             try:
                 mark = make_mark(names[code.co_filename][number])
             except KeyError:
@@ -324,12 +386,12 @@ class MonitoredLines(LineMarks):
 
     def _on_start(self, code: CodeType, offset: int) -> Any:
         if id(code) not in self._codes:
-            if not self._owns(code):
+            if not self._is_marked(code):
                 if self.marking and self.count >= self.budget:
                     self._on_budget()
                 return self._disable
             self._tell(code)
-        elif not self._owns(code):
+        elif not self._is_marked(code):
             return None  # a library's frame that is watched
         if self.marking:
             self._enter()
@@ -337,7 +399,7 @@ class MonitoredLines(LineMarks):
 
     def _on_resume(self, code: CodeType, offset: int) -> Any:
         disable = self._on_start(code, offset)
-        if disable is None and self.marking and self._owns(code):
+        if disable is None and self.marking and self._is_marked(code):
             # No line event comes for the rest of the line that yielded.
             line = self._line_at(code, offset)
             if line:
@@ -352,25 +414,25 @@ class MonitoredLines(LineMarks):
             watcher = self._watchers.get(id(code))
             if watcher is not None:
                 stack = self._local.stack
-                if self.marking and stack and stack[-1] is not None and self._owns(code):
+                if self.marking and stack and stack[-1] is not None and self._is_marked(code):
                     stack[-1].__exit__(None, None, None)
                     stack[-1] = None
                 marking = self.marking
                 enough = self._tell_watcher(watcher, _frame_of(code), line)
                 if not marking and not self.marking:
                     return self._disable if enough else None
-                if not marking or not self._owns(code):
+                if not marking or not self._is_marked(code):
                     return None  # `begin` has just opened this line, or it is not ours
         if self.marking:
             self._line(code, line)
         return None
 
     def _on_yield(self, code: CodeType, offset: int, value: Any) -> None:
-        if self.marking and self._owns(code):
+        if self.marking and self._is_marked(code):
             self._leave()
 
     def _on_return(self, code: CodeType, offset: int, value: Any) -> None:
-        if self.marking and self._owns(code):
+        if self.marking and self._is_marked(code):
             self._leave()
         if self._watchers:
             watcher = self._watchers.get(id(code))
@@ -380,7 +442,7 @@ class MonitoredLines(LineMarks):
     def _on_unwind(self, code: CodeType, offset: int, exception: BaseException) -> None:
         if id(code) not in self._codes:
             return
-        if self.marking and self._owns(code):
+        if self.marking and self._is_marked(code):
             self._leave()
         if self._watchers:
             watcher = self._watchers.get(id(code))
@@ -467,7 +529,7 @@ class TracedLines(LineMarks):
         code = frame.f_code
         if self.marking and self.count >= self.budget:
             self._on_budget()
-        if self.marking and self._owns(code):
+        if self.marking and self._is_marked(code) and not self._is_passed_over(code):
             self._local.stack.append(None)
             # A generator goes on in the line that yielded; a function begins with its `def`.
             if code.co_flags & _GENERATORS and frame.f_lineno != code.co_firstlineno:
@@ -476,6 +538,10 @@ class TracedLines(LineMarks):
         if self._watchers and id(code) in self._watchers:
             return self._on_watched_event
         return None
+
+    def _is_passed_over(self, code: CodeType) -> bool:
+        """Whether it is a library's, and enough of their lines are marked."""
+        return self.library_count >= self.library_budget and code.co_filename in self._library_names
 
     def _on_event(self, frame: FrameType, event: str, argument: Any) -> Any:
         """In a frame of the user's own: the same as below, in half the time."""
@@ -489,7 +555,7 @@ class TracedLines(LineMarks):
 
     def _on_watched_event(self, frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
-        own = self.marking and self._owns(code)
+        own = self.marking and self._is_marked(code)
         watcher = self._watchers.get(id(code)) if self._watchers else None
         if event == "line":
             if watcher is not None:

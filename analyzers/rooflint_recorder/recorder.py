@@ -19,6 +19,7 @@ from rooflint_recorder import folder as recording_folder
 from rooflint_recorder.counters import CounterRun
 from rooflint_recorder.deadline import Deadline
 from rooflint_recorder.imports import after_import
+from rooflint_recorder.libraries import LibraryFiles
 from rooflint_recorder.marks import LineMarks, Unavailable, line_marks
 from rooflint_recorder.plain_trace import PlainTrace
 from rooflint_recorder.sources import OwnFiles
@@ -110,6 +111,7 @@ class Recorder:
         self._profiler: TorchProfiler | None = None
         self._plain = PlainTrace()
         self._marks: LineMarks | None = None
+        self._libraries: LibraryFiles | None = None
         self._deadline = Deadline()
         self._step_mark: Any = None
         self._early: Any = None
@@ -185,6 +187,8 @@ class Recorder:
             if self._marks is not None:
                 self._marks.make_mark = _RecordFunctionFast
                 self._marks.count = 0
+                self._libraries = LibraryFiles(self._files)
+                self._marks.mark_libraries(self._libraries)
                 self._steps = Steps(self._files, self._marks, self._window, self._follow)
                 on_every_optimizer_step(self._stepped)
             self._start_early()
@@ -402,6 +406,7 @@ class Recorder:
                 "step_line": self._steps.line if self._steps else None,
                 "why_closed": window.why_closed,
                 "mark_count": self._marks.count if self._marks else 0,
+                "library_mark_count": self._marks.library_count if self._marks else 0,
                 "asked": self._asked._asdict(),
             },
             "host_peaks": None,
@@ -420,6 +425,8 @@ class Recorder:
                 meta["files"][path] = {"sha256": sha256, "loops": loops}
                 for line, name in self._files.functions(path).items():
                     meta["functions"][f"{path}:{line}"] = name
+            if self._libraries is not None:
+                meta["functions"].update(self._libraries.functions())
         return meta
 
     def _argv_of_script(self) -> list[str]:

@@ -84,9 +84,15 @@ class OwnFiles:
             visit(tree, "")
         return names
 
-    def hashes(self) -> dict[str, str]:
-        """SHA-256 of every own file that ran, as it was when its first line ran."""
-        return {path: sha256_of(text) for path, text in self._texts.items()}
+    def hashes(self) -> dict[str, str | None]:
+        """SHA-256 of every own file that ran, as it was when its first line ran; `None`: a file
+        that cannot be read."""
+        texts = self._texts
+        return {
+            path: sha256_of(texts[path]) if path in texts else None
+            for path in self._paths.values()
+            if path is not None
+        }
 
     def texts(self) -> dict[str, bytes]:
         """Those files by their SHA-256."""
@@ -100,6 +106,8 @@ class OwnFiles:
             return None
         if f"{os.sep}site-packages{os.sep}" in path or f"{os.sep}dist-packages{os.sep}" in path:
             return None
+        if f"{os.sep}torchinductor_" in path:
+            return None  # code that torch.compile wrote
         return path
 
     def _read(self, path: str) -> None:

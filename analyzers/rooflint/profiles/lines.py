@@ -100,7 +100,8 @@ class _Frame(NamedTuple):
 _OUTSIDE = _Frame(1 << 63, NOWHERE, -1, -1, None, NOWHERE, FORWARD)
 _NODE = "autograd::engine::evaluate_function: "
 _ACCUMULATE = "AccumulateGrad"
-_CHECKPOINT = re.compile(r"(?:^|[/\\])torch[/\\]utils[/\\]checkpoint\.py")
+_CHECKPOINT = re.compile(r"[/\\]checkpoint(?:ing)?\.py$")
+"""Files of libraries that run a forward again: torch's, DeepSpeed's, FairScale's."""
 
 
 class _Sweep:
