@@ -9,6 +9,7 @@ from profiles.trace_maker import AUTOGRAD, MAIN, TraceMaker
 
 from rooflint.model import LineCost, Recording
 from rooflint.profiles import read
+from rooflint.verdicts.step import show_step
 
 LIBRARY = "/env/site-packages/models/block.py"
 CHECKPOINT = "/env/site-packages/torch/utils/checkpoint.py:300"
@@ -188,6 +189,8 @@ def test_costs_are_those_of_the_profiler_s_steps(tmp_path: Path) -> None:
     recording, lines = read_made(trace, tmp_path)
     assert recording.kernel_count == 4
     assert recording.gpu_busy_us == pytest.approx(40)
+    assert recording.busy_us == pytest.approx(20)
+    assert show_step(recording).startswith("step 100 µs · GPU busy 10 µs (10 %) · 1 kernel a step")
     assert len(recording.steps) == 2
     assert recording.step_us == pytest.approx(100)
     assert lines[4].forward_us == pytest.approx(20)

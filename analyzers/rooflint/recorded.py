@@ -215,6 +215,10 @@ class Recording:
     kernels: tuple[KernelCost, ...]
     ranges: tuple[RangeCost, ...] = ()
     peaks: Peaks | None = None
+    window_busy_us: float | None = None
+    """`gpu_busy_us` of the work that the window launched, where the trace holds more than that."""
+    window_span_us: float | None = None
+    window_kernel_count: int | None = None
     counters_ratio: float | None = None
     """Share of the GPU time whose kernels were measured by ncu; `None`: no counters."""
     plain_step_us: float | None = None
@@ -236,6 +240,11 @@ class Recording:
     @property
     def step_count(self) -> int:
         return max(1, len(self.steps))
+
+    @property
+    def busy_us(self) -> float | None:
+        """`gpu_busy_us`, of what the window launched."""
+        return self.gpu_busy_us if self.window_busy_us is None else self.window_busy_us
 
     @property
     def step_us(self) -> float:

@@ -90,7 +90,7 @@ def device_us(recording: Recording) -> float:
     Streams that overlap count twice, and so do threads.
     """
     on_cpu = recording.device.kind == "cpu"
-    whole_us = recording.window_us if on_cpu else recording.gpu_busy_us or 0.0
+    whole_us = recording.window_us if on_cpu else recording.busy_us or 0.0
     return max(whole_us, operators_us(recording))
 
 

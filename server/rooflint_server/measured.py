@@ -63,6 +63,6 @@ def on_gpu(recording: Recording) -> bool:
 
 def device_us(recording: Recording) -> float:
     """The whole that a line's work is a share of."""
-    if recording.gpu_busy_us:
-        return recording.gpu_busy_us
+    if recording.busy_us:
+        return recording.busy_us
     return sum(line.device_us for line in recording.lines) + recording.unattributed_us or 1.0

@@ -57,6 +57,7 @@ def _report(report: Report) -> dict[str, object]:
         "lines": [_line(line, functions.get(line.path, {})) for line in report.lines],
         "kernels": [_kernel(kernel, recording) for kernel in recording.kernels],
         "window_us": recording.window_us,
+        "window_busy_us": recording.busy_us,
         "plain_step_us": recording.plain_step_us,
         "counters_ratio": recording.counters_ratio,
         "verdict": _verdict(report.step),

@@ -37,6 +37,9 @@ class Costs:
     gpu_busy_us: float | None
     gpu_span_us: float | None
     kernel_count: int
+    window_busy_us: float | None
+    window_span_us: float | None
+    window_kernel_count: int
     sync_calls: tuple[SyncCall, ...]
     copies: tuple[Copy, ...]
     unattributed_us: float
@@ -66,13 +69,17 @@ def count_costs(
         lines.add_device_work()
         lines.add_waits()
     lines.add_host_time()
-    busy_us, span_us = _busy_and_span(timeline)
+    busy_us, span_us = _busy_and_span(timeline, range(len(timeline.gpu)))
+    window_busy_us, window_span_us = _busy_and_span(timeline, lines.rows)
     return Costs(
         steps=tuple(Step(start / 1000, end / 1000) for start, end in steps.spans_ns),
         window_us=(window[1] - window[0]) / 1000,
         gpu_busy_us=busy_us,
         gpu_span_us=span_us,
         kernel_count=sum(kind == KERNEL for kind in timeline.gpu.kind),
+        window_busy_us=window_busy_us,
+        window_span_us=window_span_us,
+        window_kernel_count=sum(timeline.gpu.kind[row] == KERNEL for row in lines.rows),
         sync_calls=_sync_calls(timeline),
         copies=_copies(timeline),
         unattributed_us=lines.unattributed_ns / 1000,
@@ -152,6 +159,8 @@ class _Lines:
         self.launched, self.launching_op = _join(timeline)
         self.lines: dict[tuple[str, int], _Line] = {}
         self.kernels: dict[tuple[int, int, int], _Kernel] = {}
+        self.rows = array("i")
+        """The device rows that count: launched in the window."""
         self.unattributed_ns = 0
         self.outside_ns = 0
 
@@ -178,6 +187,7 @@ class _Lines:
             if not first <= (gpu.start_ns[row] if launched_ns is None else launched_ns) < last:
                 self.outside_ns += duration
                 continue
+            self.rows.append(row)
             place = attribution.place_of[host_row] if host_row >= 0 else -1
             is_kernel = gpu.kind[row] == KERNEL
             line = self.line(place)
@@ -419,20 +429,21 @@ def _join(timeline: Timeline) -> tuple[array[int], array[int]]:
     return launched, operators
 
 
-def _busy_and_span(timeline: Timeline) -> tuple[float | None, float | None]:
+def _busy_and_span(timeline: Timeline, rows: Sequence[int]) -> tuple[float | None, float | None]:
     """Union of the work of each device, summed; and first start to last end of all."""
     gpu = timeline.gpu
-    if not len(gpu):
-        return None, None
+    if not len(rows):
+        return (0.0, 0.0) if len(gpu) else (None, None)
     busy = 0
     until: dict[int, int] = {}
-    for row in sorted(range(len(gpu)), key=gpu.start_ns.__getitem__):
+    for row in sorted(rows, key=gpu.start_ns.__getitem__):
         device, start, end = gpu.device[row], gpu.start_ns[row], gpu.end_ns[row]
         begun = max(start, until.get(device, start))
         if end > begun:
             busy += end - begun
         until[device] = max(end, until.get(device, end))
-    return busy / 1000, (max(gpu.end_ns) - min(gpu.start_ns)) / 1000
+    last = max(gpu.end_ns[row] for row in rows)
+    return busy / 1000, (last - min(gpu.start_ns[row] for row in rows)) / 1000
 
 
 def _sync_calls(timeline: Timeline) -> tuple[SyncCall, ...]:

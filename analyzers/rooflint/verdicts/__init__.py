@@ -69,7 +69,7 @@ def judge_step(recording: Recording) -> Verdict:
         return on_cpu.judge_step(
             recording, ((v.limiter, cost.device_us) for v, cost in verdicts if v)
         )
-    if recording.gpu_busy_us == 0:
+    if recording.busy_us == 0:
         return Verdict("unknown", "no work of the GPU was recorded")
     idle = judge_idle(recording)
     if idle:

@@ -72,13 +72,13 @@ def weigh(by_limiter: Iterable[tuple[Limiter, float]]) -> list[tuple[Limiter, fl
 
 def gpu_busy_ratio(recording: Recording) -> float | None:
     """Share of the step in which a GPU works; of the step without the profiler, if it was timed."""
-    busy_us = recording.gpu_busy_us
+    busy_us = recording.busy_us
     if busy_us is None or recording.device.kind == "cpu":
         return None
     whole_us = window_us(recording)
     if whole_us <= 0 or (not recording.steps and recording.counters_ratio and busy_us >= whole_us):
         return None  # Kernels measured one by one have no time between them.
-    span_us = recording.gpu_span_us or whole_us
+    span_us = recording.window_span_us or recording.gpu_span_us or whole_us
     # Busy time is summed over devices: two hours of work in an hour need two.
     device_count = max(1, ceil(busy_us / span_us - 0.01))
     if busy_us > device_count * whole_us:
@@ -108,7 +108,7 @@ def launch_idle_ratio(recording: Recording) -> float:
     It slows the host, and with it every launch; where the plain step was timed, the time that
     the GPU then idles is known.
     """
-    recorded_us = recording.window_us - (recording.gpu_busy_us or 0.0)
+    recorded_us = recording.window_us - (recording.busy_us or 0.0)
     if not recording.plain_step_us or not recording.steps or recorded_us <= 0:
         return 1.0
     return min(1.0, gpu_idle_us(recording) / recorded_us)
@@ -125,14 +125,15 @@ def show_step(recording: Recording) -> str:
             step += f" ({show_us(recording.window_us / steps)} while recorded)"
         parts.append(step)
     busy_ratio = gpu_busy_ratio(recording)
-    if recording.gpu_busy_us is not None and busy_ratio is not None:
-        parts.append(
-            f"GPU busy {show_us(recording.gpu_busy_us / steps)} ({show_share(busy_ratio)})"
-        )
-    if recording.kernel_count:
-        kernels = count_of(recording.kernel_count / steps, "kernel") + a_step(recording)
+    if recording.busy_us is not None and busy_ratio is not None:
+        parts.append(f"GPU busy {show_us(recording.busy_us / steps)} ({show_share(busy_ratio)})")
+    count = recording.window_kernel_count
+    if count is None:
+        count = recording.kernel_count
+    if count:
+        kernels = count_of(count / steps, "kernel") + a_step(recording)
         kernel_us = sum(kernel.gpu_us for kernel in recording.kernels)
         if kernel_us:
-            kernels += f", {show_us(kernel_us / recording.kernel_count)} each on average"
+            kernels += f", {show_us(kernel_us / count)} each on average"
         parts.append(kernels)
     return " · ".join(parts)
