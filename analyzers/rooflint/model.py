@@ -94,17 +94,20 @@ class Finding:
 # --- from a recording: see recorded.py --------------------------------------------------
 
 if TYPE_CHECKING:
+    from rooflint.recorded import Change as Change
     from rooflint.recorded import Copy as Copy
     from rooflint.recorded import Counters as Counters
     from rooflint.recorded import Device as Device
     from rooflint.recorded import Gain as Gain
     from rooflint.recorded import InsideCost as InsideCost
     from rooflint.recorded import KernelCost as KernelCost
+    from rooflint.recorded import KernelKey as KernelKey
     from rooflint.recorded import LineCost as LineCost
     from rooflint.recorded import LineReport as LineReport
     from rooflint.recorded import Peaks as Peaks
     from rooflint.recorded import RangeCost as RangeCost
     from rooflint.recorded import Recording as Recording
+    from rooflint.recorded import Replay as Replay
     from rooflint.recorded import Report as Report
     from rooflint.recorded import Step as Step
     from rooflint.recorded import SyncCall as SyncCall

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 from rooflint.model import Finding, Limiter, Provenance
 
@@ -168,6 +168,13 @@ class LineCost:
     launch_idle_us: float = 0.0
     """How long the GPU had nothing to do because this line's launches came late."""
     launch_count: int = 0
+    without_wait_us: float | None = None
+    """What the window would be shorter at most if the line did not wait, by replaying the run
+    without that; it copies as before. `None`: not known, or too little to ask."""
+    without_copies_us: float | None = None
+    """Likewise if it neither copied nor waited for copies."""
+    without_host_us: float | None = None
+    """Likewise if the host's own work on it took no time."""
     flop: float | None = None
     flop_provenance: Provenance | None = None
     recompute_flop: float | None = None
@@ -194,6 +201,44 @@ class RangeCost:
     """Device time of the work that was launched inside of them."""
 
 
+KernelKey = tuple[
+    str,
+    str | None,
+    int | None,
+    bool,
+    tuple[int, int, int] | None,
+    tuple[int, int, int] | None,
+]
+"""What tells one `KernelCost` from another: name, path, line, backward, grid, block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is taken out of a run on paper. Lines are (path, line)."""
+
+    waits: frozenset[tuple[str, int]] = frozenset()
+    """Lines that no longer wait; what they copy is still copied."""
+    copies: frozenset[tuple[str, int]] = frozenset()
+    """Lines that no longer copy."""
+    hosts: frozenset[tuple[str, int]] = frozenset()
+    """Lines whose own work on the host takes no time."""
+    launches: bool = False
+    """What the host does to launch kernels takes no time."""
+    kernels: Mapping[KernelKey, float] = field(default_factory=dict[KernelKey, float])
+    """Kernels that take only this share of their time."""
+
+
+class Replay(Protocol):
+    """The recorded steps, to be run on paper."""
+
+    step_us: float
+    """A step as it is, without the recorder."""
+
+    def gain_us(self, change: Change) -> float:
+        """What a step would take less at most."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Recording:
     """A run: what it ran on, its window, its steps, and what each line and kernel cost."""
@@ -214,6 +259,11 @@ class Recording:
     lines: tuple[LineCost, ...]
     kernels: tuple[KernelCost, ...]
     ranges: tuple[RangeCost, ...] = ()
+    without_launches_us: float | None = None
+    """What the window would be shorter at most if launching kernels took the host no time, by
+    replaying the run without that."""
+    replay: Replay | None = field(default=None, repr=False, compare=False)
+    """The recorded steps, to be run on paper with something gone; `None`: a note says why."""
     peaks: Peaks | None = None
     window_busy_us: float | None = None
     """`gpu_busy_us` of the work that the window launched, where the trace holds more than that."""

@@ -71,6 +71,12 @@ class Args(Protocol):
     @property
     def device(self) -> Label: ...  # device
     @property
+    def stream(self) -> Label: ...  # stream
+    @property
+    def awaited_stream(self) -> Label: ...  # wait_on_stream
+    @property
+    def awaited_record(self) -> Label: ...  # wait_on_cuda_event_record_corr_id
+    @property
     def byte_count(self) -> Label: ...  # bytes
     @property
     def grid(self) -> list[float] | None: ...  # grid
@@ -296,6 +302,18 @@ class _PlainArgs:
         return _label(self._get("device"))
 
     @property
+    def stream(self) -> Label:
+        return _label(self._get("stream"))
+
+    @property
+    def awaited_stream(self) -> Label:
+        return _label(self._get("wait_on_stream"))
+
+    @property
+    def awaited_record(self) -> Label:
+        return _label(self._get("wait_on_cuda_event_record_corr_id"))
+
+    @property
     def byte_count(self) -> Label:
         return _label(self._get("bytes"))
 
@@ -396,6 +414,9 @@ def _msgspec_decoder(exact: bool) -> Any:
         "sequence": "Sequence number",
         "forward_thread": "Fwd thread id",
         "device": "device",
+        "stream": "stream",
+        "awaited_stream": "wait_on_stream",
+        "awaited_record": "wait_on_cuda_event_record_corr_id",
         "byte_count": "bytes",
         "grid": "grid",
         "block": "block",

@@ -19,10 +19,12 @@ from rooflint.profiles.lines import (
     Place,
     attribute,
 )
+from rooflint.profiles.replay import Replay
 from rooflint.profiles.shapes import Work
 from rooflint.profiles.steps import Loops, Steps, find_steps
 from rooflint.profiles.timeline import CALL, COPY, KERNEL, Timeline
-from rooflint.profiles.waits import SYNCHRONIZE, DeviceEvent, find_idle, find_waits
+from rooflint.profiles.waits import SYNCHRONIZE, DeviceEvent, Wait, find_idle, find_waits
+from rooflint.profiles.what_if import Known, find_savings, make_replay
 
 MOST_INSIDE = 40
 """Lines of libraries that are kept of what a line costs."""
@@ -50,6 +52,9 @@ class Costs:
     outside_us: float
     """Device time of work launched outside of the steps, which no line has."""
     step_note: str | None
+    replay: Replay | None = None
+    without_launches_us: float | None = None
+    replay_note: str | None = None
 
 
 def count_costs(
@@ -57,8 +62,10 @@ def count_costs(
     loops: Loops,
     function_names: Mapping[tuple[str, int], str],
     step_count: int | None = None,
+    plain_step_us: float | None = None,
 ) -> Costs:
-    """Join everything by line. `step_count`: how many of the marked steps are whole, if known."""
+    """Join everything by line. `step_count`: how many of the marked steps are whole, if known;
+    `plain_step_us`: how long one takes without the recorder, likewise."""
     steps = find_steps(timeline, loops, step_count)
     window = steps.window_ns
     attribution = attribute(timeline, window)
@@ -68,6 +75,7 @@ def count_costs(
     else:
         lines.add_device_work()
         lines.add_waits()
+        lines.add_savings(plain_step_us)
     lines.add_host_time()
     busy_us, span_us = _busy_and_span(timeline, range(len(timeline.gpu)))
     window_busy_us, window_span_us = _busy_and_span(timeline, lines.rows)
@@ -89,6 +97,9 @@ def count_costs(
         by_function=attribution.by_function,
         outside_us=lines.outside_ns / 1000,
         step_note=steps.note,
+        replay=lines.replay,
+        without_launches_us=lines.without_launches_us,
+        replay_note=lines.replay_note,
     )
 
 
@@ -108,6 +119,11 @@ class _Line:
     gpu_idle_ns: int = 0
     launch_idle_ns: int = 0
     launch_count: int = 0
+    copy_ns: int = 0
+    """Of copies between host and device."""
+    without_wait_us: float | None = None
+    without_copies_us: float | None = None
+    without_host_us: float | None = None
     flop: float | None = None
     recompute_flop: float | None = None
     bytes: float = 0.0
@@ -153,16 +169,24 @@ class _Lines:
     ) -> None:
         self.timeline = timeline
         self.attribution = attribution
+        self.steps = steps
         self.window_ns = steps.window_ns
         self.device_window_ns = steps.window_ns if steps.cuts else (0, 1 << 63)
         self.function_names = function_names
         self.launched, self.launching_op = _join(timeline)
+        directions = map(_direction, timeline.names.values)
+        self.crosses_link = [direction in ("HtoD", "DtoH") for direction in directions]
         self.lines: dict[tuple[str, int], _Line] = {}
         self.kernels: dict[tuple[int, int, int], _Kernel] = {}
         self.rows = array("i")
         """The device rows that count: launched in the window."""
         self.unattributed_ns = 0
         self.outside_ns = 0
+        self.waits: list[Wait] = []
+        self.wait_of_copy: dict[int, int] = {}
+        self.replay: Replay | None = None
+        self.replay_note: str | None = None
+        self.without_launches_us: float | None = None
 
     def line(self, place: int) -> _Line | None:
         if place < 0:
@@ -198,6 +222,8 @@ class _Lines:
                 at = attribution.places[place]
                 line.add(at, duration)
                 line.launch_count += is_kernel
+                if gpu.kind[row] == COPY and self.crosses_link[gpu.name[row]]:
+                    line.copy_ns += duration
                 if is_kernel:
                     line.work_ns += duration
                     self._add_work(line, at, work, main, duration)
@@ -230,6 +256,7 @@ class _Lines:
         gpu = timeline.gpu
         first, last = self.window_ns
         waits, wait_of_copy = find_waits(timeline, launched, attribution.op_of)
+        self.waits, self.wait_of_copy = waits, wait_of_copy
         for wait in waits:
             if not first <= wait.start_ns < last:
                 continue
@@ -256,6 +283,39 @@ class _Lines:
                     if line is not None:
                         line.launch_idle_ns += idle.launch_ns
 
+    def add_savings(self, plain_step_us: float | None) -> None:
+        """What the run would be without a line's waits, copies or host work, by replaying it."""
+        if not len(self.timeline.gpu):
+            return
+        known = Known(
+            self.timeline,
+            self.attribution,
+            self.launched,
+            self.waits,
+            self.wait_of_copy,
+            self.steps,
+        )
+        replay = make_replay(known, plain_step_us)
+        if isinstance(replay, str):
+            self.replay_note = replay
+            return
+        count = max(1, len(self.steps.spans_ns))
+        lines = self.lines
+        savings = find_savings(
+            replay,
+            {at: line.host_wait_ns / 1000 / count for at, line in lines.items()},
+            {at: line.copy_ns / 1000 / count for at, line in lines.items()},
+        )
+        self.replay = replay
+        self.without_launches_us = count * savings.launches_us
+        for at, saved_us in savings.waits.items():
+            lines[at].without_wait_us = count * saved_us
+        for at, saved_us in savings.copies.items():
+            lines[at].without_copies_us = count * saved_us
+        for at, saved_us in savings.hosts.items():
+            lines.setdefault(at, _Line(self.function_names.get(at)))
+            lines[at].without_host_us = count * saved_us
+
     def add_host_time(self) -> None:
         """The host's time on each marked line itself."""
         if self.attribution.by_function:
@@ -280,6 +340,9 @@ class _Lines:
                 gpu_idle_us=line.gpu_idle_ns / 1000,
                 launch_idle_us=line.launch_idle_ns / 1000,
                 launch_count=line.launch_count,
+                without_wait_us=line.without_wait_us,
+                without_copies_us=line.without_copies_us,
+                without_host_us=line.without_host_us,
                 flop=line.flop,
                 flop_provenance=None if line.flop is None else "estimated",
                 recompute_flop=line.recompute_flop,

@@ -38,7 +38,10 @@ def read_folder(folder: Path) -> Recording:
             function_names[path, line] = name
     window = _object(meta.get("window"))
     timeline = load_timeline(trace, own_paths=frozenset(hashes))
-    costs = count_costs(timeline, loops, function_names, _whole(window.get("step_count")))
+    plain_step_us = _number(window.get("plain_step_us"))
+    costs = count_costs(
+        timeline, loops, function_names, _whole(window.get("step_count")), plain_step_us
+    )
     recording = recording_of(str(folder), timeline, costs)
     notes = [str(note) for note in _list(meta.get("notes"))]
     end = _object(meta.get("exit"))
@@ -58,7 +61,7 @@ def read_folder(folder: Path) -> Recording:
         recording,
         device=_device(meta, recording.device),
         peaks=_host_peaks(meta) if recording.device.kind == "cpu" else recording.peaks,
-        plain_step_us=_number(window.get("plain_step_us")),
+        plain_step_us=plain_step_us,
         steps_seen=_whole(window.get("steps_seen")),
         first_step=_whole(window.get("first_step")),
         argv=tuple(str(argument) for argument in _list(meta.get("argv"))),

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from math import isfinite
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from rooflint.profiles.chrome_json import Args, ChromeTrace, Event, Label, Number
 from rooflint.profiles.shapes import ShapeTable
@@ -77,6 +77,8 @@ class DeviceRows:
     kind: array[int] = field(default_factory=lambda: array("b"))
     name: array[int] = field(default_factory=lambda: array("i"))
     device: array[int] = field(default_factory=lambda: array("i"))
+    stream: array[int] = field(default_factory=lambda: array("i"))
+    """Which of the trace's `streams` it ran on."""
     correlation: array[int] = field(default_factory=lambda: array("q"))
     external_id: array[int] = field(default_factory=lambda: array("q"))
     byte_count: array[int] = field(default_factory=lambda: array("q"))
@@ -84,6 +86,17 @@ class DeviceRows:
 
     def __len__(self) -> int:
         return len(self.start_ns)
+
+
+class Awaited(NamedTuple):
+    """What a call that waits was told to wait for; -1: not known."""
+
+    stream: int
+    """The stream whose work is waited for."""
+    waiting_stream: int
+    """The stream that is held up, where it is not the host."""
+    record: int
+    """Correlation id of the call that recorded the event."""
 
 
 class Interned:
@@ -110,6 +123,10 @@ class Timeline:
     names: Interned = field(default_factory=Interned)
     threads: Interned = field(default_factory=Interned)
     devices: Interned = field(default_factory=Interned)
+    streams: Interned = field(default_factory=Interned)
+    """(device, stream)"""
+    awaited: dict[int, Awaited] = field(default_factory=dict[int, Awaited])
+    """By correlation id of the call; only of traces that were told to record it."""
     launch_shapes: Interned = field(default_factory=Interned)
     shapes: ShapeTable = field(default_factory=ShapeTable)
     marks: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
@@ -224,6 +241,8 @@ class _Reader:
                 timeline.foreign_device_count += 1
             elif category == "cuda_profiler_range":
                 timeline.counter_range_count += 1
+            elif category == "cuda_sync":
+                self._add_awaited(event)
         timeline.start_ns, timeline.end_ns = first, last
         timeline.event_count += count
 
@@ -283,11 +302,33 @@ class _Reader:
         gpu.end_ns.append(end)
         gpu.kind.append(kind)
         gpu.name.append(timeline.names.number(event.name))
-        gpu.device.append(timeline.devices.number(to_int(device, -1)))
+        number = to_int(device, -1)
+        gpu.device.append(timeline.devices.number(number))
+        stream = event.tid if args is None or args.stream is None else args.stream
+        gpu.stream.append(timeline.streams.number((number, to_int(stream, -1))))
         gpu.correlation.append(correlation if -1 <= correlation < 2**63 else -1)
         gpu.external_id.append(external if -1 <= external < 2**63 else -1)
         gpu.byte_count.append(byte_count if -1 <= byte_count < 2**63 else -1)
         gpu.launch_shape.append(timeline.launch_shapes.number(shape))
+
+    def _add_awaited(self, event: Event) -> None:
+        args = event.args
+        if args is None:
+            return
+        device = to_int(args.device, -1)
+
+        def stream(label: Label) -> int:
+            number = to_int(label, -1)
+            return -1 if number < 0 else self.timeline.streams.number((device, number))
+
+        own, other = stream(args.stream), stream(args.awaited_stream)
+        record = to_int(args.awaited_record, -1)
+        held_up = own if "Wait" in event.name else -1  # else the host waits for the stream itself
+        self.timeline.awaited[to_int(args.correlation, -1)] = Awaited(
+            stream=other if other >= 0 or held_up >= 0 else own,
+            waiting_stream=held_up,
+            record=record,
+        )
 
     def _add_flow(self, event: Event) -> None:
         thread = self.threads.get((event.pid, event.tid))

@@ -72,6 +72,8 @@ def recording_of(origin: str, timeline: Timeline, costs: Costs) -> Recording:
         unattributed_us=costs.unattributed_us,
         lines=costs.lines,
         kernels=costs.kernels,
+        without_launches_us=costs.without_launches_us,
+        replay=costs.replay,
         versions=_versions(timeline.header),
         notes=_notes(timeline, costs),
     )
@@ -145,6 +147,8 @@ def _notes(timeline: Timeline, costs: Costs) -> tuple[str, ...]:
     if costs.step_note:
         notes.append(costs.step_note)
     notes += _uneven(costs.steps)
+    if costs.replay_note:
+        notes.append(f"What lines would save is not known: {costs.replay_note}.")
     if costs.outside_us >= 1:
         notes.append(
             f"{costs.outside_us / 1000:.3g} ms of GPU work were launched outside of the steps: "

@@ -14,7 +14,7 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from rooflint.profiles.timeline import CALL, COPY, Timeline
@@ -43,6 +43,8 @@ class Wait:
     end_ns: int
     blocked_ns: int
     thread: int
+    calls: tuple[int, ...]
+    """The host rows of those of its calls that block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ def find_waits(
         index = latest.get((thread, op)) if op >= 0 else None
         if index is None:
             index = len(waits)
-            waits.append(Wait(row, start, end, end - start, thread))
+            waits.append(Wait(row, start, end, end - start, thread, (row,)))
             if op >= 0:
                 latest[thread, op] = index
         else:  # torch copies and then waits in one operator: one wait
@@ -120,6 +122,7 @@ def find_waits(
                 max(wait.end_ns, end),
                 wait.blocked_ns + end - start,
                 thread,
+                (*wait.calls, row),
             )
         if row in copy_rows:
             wait_of_copy[row] = index
@@ -129,9 +132,7 @@ def find_waits(
             wait_of_copy[row] = index
             wait = waits[index]
             if host.start_ns[row] < wait.start_ns:
-                waits[index] = Wait(
-                    wait.row, host.start_ns[row], wait.end_ns, wait.blocked_ns, wait.thread
-                )
+                waits[index] = replace(wait, start_ns=host.start_ns[row])
     return waits, wait_of_copy
 
 

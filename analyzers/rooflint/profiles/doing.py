@@ -1,0 +1,176 @@
+"""What the host was doing at each moment: which line ran, and whether it was loading data.
+
+Threads that take turns are one host here: while autograd's thread runs the backward pass, the
+thread that asked for it waits.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rooflint.profiles.lines import NOWHERE, Attribution
+from rooflint.profiles.timeline import ANNOTATION, CALL, FUNCTION, MARK, OP, Timeline
+
+LOADING = "enumerate(DataLoader)#"
+"""Torch opens a range of this name around a loader's `__next__`."""
+
+# Where annotations of the caller lie on the edge of a pass, a few launches seem to be at once.
+_OVERLAP_RATIO = 0.05
+
+
+@dataclass(frozen=True)
+class Doing:
+    """Stretches of one host, in order, each up to the start of the next."""
+
+    start_ns: array[int]
+    place: array[int]
+    """Which of the attribution's places ran; `NOWHERE`: none that is known."""
+    loading: array[int]
+    """1 while data is loaded."""
+
+    def between(self, start_ns: int, end_ns: int) -> Iterator[tuple[int, bool, int]]:
+        """Place, whether it loads data, and ns of each stretch in an interval."""
+        starts = self.start_ns
+        index = bisect_right(starts, start_ns) - 1
+        while start_ns < end_ns:
+            following = index + 1
+            until = min(end_ns, starts[following]) if following < len(starts) else end_ns
+            if until > start_ns:
+                if index < 0:
+                    yield NOWHERE, False, until - start_ns
+                else:
+                    yield self.place[index], bool(self.loading[index]), until - start_ns
+            start_ns, index = max(start_ns, until), following
+
+
+def find_turns(
+    timeline: Timeline, launched: Sequence[int], window_ns: tuple[int, int]
+) -> list[int]:
+    """The thread that runs the script, and those that launch while it waits (autograd's)."""
+    host = timeline.host
+    first, last = window_ns
+    launches: defaultdict[int, list[int]] = defaultdict(list)
+    for call in {*launched}:
+        if call >= 0 and first <= host.start_ns[call] < last:
+            launches[host.thread[call]].append(host.start_ns[call])
+    work: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    leads: set[int] = set()
+    follows: set[int] = set()
+    for row, start in enumerate(host.start_ns):
+        if first <= start < last:
+            kind = host.kind[row]
+            if kind in (OP, CALL):
+                work[host.thread[row]].append((start, host.end_ns[row]))
+                if host.forward_thread[row]:
+                    follows.add(host.thread[row])
+            elif kind in (MARK, ANNOTATION):
+                leads.add(host.thread[row])
+    # A backward pass may have marks too, of hooks and autograd functions of the script's.
+    candidates = leads - follows or leads or {*work} - follows or {*work}
+    if not candidates:
+        return []
+    main = max(candidates, key=lambda own: (len(launches[own]), len(work[own]), -own))
+    busy = _union(work[main])
+    starts, ends = [start for start, _ in busy], [end for _, end in busy]
+
+    def is_busy(moment: int) -> bool:
+        index = bisect_right(starts, moment) - 1
+        return index >= 0 and ends[index] > moment
+
+    return [
+        main,
+        *(
+            thread
+            for thread in sorted({*launches} - {main})
+            if launches[thread]
+            and sum(map(is_busy, launches[thread])) <= _OVERLAP_RATIO * len(launches[thread])
+        ),
+    ]
+
+
+def what_was_done(
+    timeline: Timeline, attribution: Attribution, threads: Sequence[int], window_ns: tuple[int, int]
+) -> Doing:
+    """The stretches of threads that take turns; the first of them does what no other does."""
+    main, *others = [_stretches(timeline, attribution, thread, window_ns) for thread in threads]
+    for other in others:
+        main = _overlaid(main, other)
+    return main
+
+
+def _stretches(
+    timeline: Timeline, attribution: Attribution, thread: int, window_ns: tuple[int, int]
+) -> Doing:
+    host, names = timeline.host, timeline.names.values
+    loads = {name for name, text in enumerate(names) if text.startswith(LOADING)}
+    line_kind = FUNCTION if attribution.by_function else MARK
+    first, last = window_ns
+    place_of = attribution.place_of
+    rows = [
+        row
+        for row, own in enumerate(host.thread)
+        if own == thread
+        and host.start_ns[row] < last
+        and host.end_ns[row] > first
+        and (
+            (kind := host.kind[row]) == line_kind
+            or (kind == OP and (host.forward_thread[row] or place_of[row] == NOWHERE))
+            or (kind == ANNOTATION and host.name[row] in loads)
+        )
+    ]
+    rows.sort(key=lambda row: (host.start_ns[row], -host.end_ns[row]))
+    doing = Doing(array("q", [first]), array("i", [NOWHERE]), array("b", [0]))
+    open_until = [(1 << 62, NOWHERE, 0)]
+
+    def change(moment: int, place: int, loading: int) -> None:
+        if doing.start_ns[-1] == moment:
+            doing.place[-1], doing.loading[-1] = place, loading
+        elif doing.place[-1] != place or doing.loading[-1] != loading:
+            doing.start_ns.append(moment)
+            doing.place.append(place)
+            doing.loading.append(loading)
+
+    for row in [*rows, -1]:
+        start = host.start_ns[row] if row >= 0 else 1 << 61
+        while open_until[-1][0] <= start:
+            ended, _, _ = open_until.pop()
+            change(max(first, ended), *open_until[-1][1:])
+        if row >= 0:
+            _, place, loading = open_until[-1]
+            if host.kind[row] == ANNOTATION:
+                loading = 1
+            else:
+                place = place_of[row]
+            open_until.append((host.end_ns[row], place, loading))
+            change(max(first, start), place, loading)
+    return doing
+
+
+def _overlaid(main: Doing, other: Doing) -> Doing:
+    """What `other` does where it does something, else what `main` does."""
+    merged = Doing(array("q"), array("i"), array("b"))
+    moments = sorted({*main.start_ns, *other.start_ns})
+    for moment in moments:
+        for doing in (other, main):
+            index = bisect_right(doing.start_ns, moment) - 1
+            if index >= 0 and (doing is main or doing.place[index] != NOWHERE):
+                merged.start_ns.append(moment)
+                merged.place.append(doing.place[index])
+                merged.loading.append(doing.loading[index])
+                break
+    return merged
+
+
+def _union(intervals: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(intervals):
+        if joined and start <= joined[-1][1]:
+            if end > joined[-1][1]:
+                joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return joined

@@ -1,0 +1,253 @@
+"""Runs the recorded steps again on paper: how long would they take if something were gone?
+
+The host makes its calls in their order, each after the work of its own that was recorded before
+it. A stream does its work in order, each piece when it has been launched, the piece before it is
+done, and the events are over that it waits for. A call that waits ends when that is done. Nothing
+else is known to depend on anything, so that taking something away saves at most what the replay
+says.
+
+- A stream holds so many launches that have not begun; the next one blocks the host.
+- Streams do not wait for the default stream, as torch makes them.
+- Work on two streams at once takes as long as it was recorded to.
+- The recorder slows the host by so much an event of the trace; the time of steps without it
+  tells how much.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from rooflint.model import Change, KernelKey
+from rooflint.profiles.calls import (
+    ALL,
+    BLOCK,
+    EVENT,
+    HOLD,
+    LAUNCH,
+    NOTHING,
+    QUEUE,
+    RECORD,
+    SIDE,
+    STREAM,
+    Action,
+)
+
+PASSES = 3
+"""Through the recorded steps: the last one is taken, when the first have filled the queues."""
+
+PLAIN_STEPS = 3
+"""So many steps are timed without the recorder, from an idle device until it is idle again."""
+
+LEAST_RATIO = 0.25
+"""The host's own work is at least this share of what was recorded."""
+
+MOST_RECORDER_NS = 20_000.0
+"""No event costs the recorder more."""
+
+Place = tuple[str, int]
+"""Path and line."""
+
+Stretch = tuple[Place | None, bool, int]
+"""Whose work the host did, whether it was loading data, and for how many ns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call, and whose it is."""
+
+    action: Action
+    place: Place | None
+    before: tuple[Stretch, ...]
+    """The host's own work before it."""
+    kernels: tuple[tuple[KernelKey, int], ...]
+    """Its kernels, with their ns."""
+    copies: bool
+    """It copies, or waits for what it copied."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedSteps:
+    """What is replayed."""
+
+    calls: tuple[Call, ...]
+    last: tuple[Stretch, ...]
+    """The host's own work after the last call."""
+    last_events: int
+    step_count: int
+    stream_count: int
+    event_count: int
+    busy_until: tuple[float, ...]
+    """By stream: for how many ns it still works on what was launched before."""
+
+
+class Replay:
+    """The recorded steps, to be run with something gone."""
+
+    def __init__(self, steps: ReplayedSteps, plain_step_us: float | None = None) -> None:
+        self._steps = steps
+        self._launching = {call.place for call in steps.calls if call.kernels}
+        self._recorder_ns = 0.0
+        if plain_step_us is not None:
+            self._recorder_ns = self._find_recorder_ns(plain_step_us * 1000)
+        self.step_us = self._long_run_us(Change())
+        """A step without the recorder, in the long run."""
+        self.hosts_us = self._find_hosts_us()
+        """By line: the host's own work, a step."""
+
+    def as_recorded_ns(self) -> tuple[float, float]:
+        """When the host and the devices were done with what was recorded, by the replay."""
+        return run(self._steps, self._program(Change()), 1, self._steps.busy_until)[0]
+
+    def gain_us(self, change: Change) -> float:
+        """What a step loses by it, at most."""
+        return max(0.0, self.step_us - self._long_run_us(change))
+
+    def _long_run_us(self, change: Change) -> float:
+        ends = run(self._steps, self._program(change), PASSES)
+        return (max(ends[-1]) - max(ends[-2])) / self._steps.step_count / 1000
+
+    def _find_recorder_ns(self, plain_step_ns: float) -> float:
+        """What an event costs, so that the steps take as long as they do without the recorder."""
+        passes = ceil(PLAIN_STEPS / self._steps.step_count)
+
+        def is_longer(recorder_ns: float) -> bool:
+            self._recorder_ns = recorder_ns
+            end = max(run(self._steps, self._program(Change()), passes)[-1])
+            return end > plain_step_ns * passes * self._steps.step_count
+
+        low, high = 0.0, MOST_RECORDER_NS
+        if not is_longer(low):
+            return low
+        for _ in range(10):
+            middle = (low + high) / 2
+            if is_longer(middle):
+                low = middle
+            else:
+                high = middle
+        return high
+
+    def _find_hosts_us(self) -> dict[Place, float]:
+        steps = self._steps
+        hosts: defaultdict[Place, float] = defaultdict(float)
+        for call in steps.calls:
+            ratio = self._unslowed_ratio(call.action.gap + call.action.own, call.action.events)
+            for place, _, ns in call.before:
+                if place:
+                    hosts[place] += ratio * ns / 1000 / steps.step_count
+        for place, _, ns in steps.last:
+            if place:
+                hosts[place] += ns / 1000 / steps.step_count
+        return dict(hosts)
+
+    def _program(self, change: Change) -> Program:
+        """The calls without what the change takes away, and without the recorder."""
+        steps = self._steps
+        rows: list[_Row] = []
+        for call in steps.calls:
+            action = call.action
+            kind, own, work, tail = action.kind, action.own, action.work, action.tail
+            gone = change.copies and call.copies and call.place in change.copies
+            if kind in _WAITS and (gone or call.place in change.waits):
+                kind, own, tail = LAUNCH if kind == BLOCK else NOTHING, 0.0, 0.0
+            if gone:
+                own = work = 0.0
+            if change.launches and kind == LAUNCH:
+                own = 0.0
+            if change.kernels:
+                work -= sum(
+                    (1 - change.kernels[key]) * ns
+                    for key, ns in call.kernels
+                    if key in change.kernels
+                )
+            ratio = self._unslowed_ratio(action.gap + action.own, action.events)
+            gap = ratio * self._left(action.gap, call.before, change)
+            rows.append(
+                (
+                    gap, ratio * own, kind, action.stream, action.latency, action.queued,
+                    max(0.0, work), tail, action.event, action.sets,
+                )
+            )  # fmt: skip
+        last = float(sum(ns for _, _, ns in steps.last))
+        ratio = self._unslowed_ratio(last, steps.last_events)
+        return rows, ratio * self._left(last, steps.last, change)
+
+    def _left(self, gap: float, before: tuple[Stretch, ...], change: Change) -> float:
+        """What is left of the host's own work."""
+        if change.hosts or change.launches:
+            for place, loading, ns in before:
+                launches = change.launches and not loading and place in self._launching
+                if launches or place in change.hosts:
+                    gap -= ns
+        return max(0.0, gap)
+
+    def _unslowed_ratio(self, ns: float, events: int) -> float:
+        if ns <= 0:
+            return 1.0
+        return max(LEAST_RATIO, 1 - self._recorder_ns * events / ns)
+
+
+_WAITS = (BLOCK, STREAM, ALL, EVENT)
+_Row = tuple[float, float, int, int, float, float, float, float, int, int]
+Program = tuple[list[_Row], float]
+"""The calls, as `run` wants them, and the host's own work after the last."""
+
+
+def run(
+    steps: ReplayedSteps, program: Program, passes: int, busy_until: Sequence[float] = ()
+) -> list[tuple[float, float]]:
+    """When the host, and when the devices are done with each pass, in ns."""
+    rows, last = program
+    ends = list(busy_until) or [0.0] * steps.stream_count
+    begun: list[list[float]] = [[] for _ in ends]
+    over = [0.0] * steps.event_count
+    now = began = 0.0
+    done: list[tuple[float, float]] = []
+    for _ in range(passes):
+        for gap, own, kind, stream, latency, queued, work, tail, event, sets in rows:
+            host = -1.0
+            if kind >= SIDE:
+                kind -= SIDE
+                host, now = now, began + gap
+            else:
+                now += gap
+                began = now
+            if kind <= BLOCK:
+                queue = begun[stream]
+                if len(queue) >= QUEUE and queue[-QUEUE] > now:
+                    now = queue[-QUEUE]
+                start = now + latency
+                free = ends[stream] + queued
+                if free > start:
+                    start = free
+                if event >= 0 and over[event] + queued > start:
+                    start = over[event] + queued
+                queue.append(start)
+                end = ends[stream] = start + work
+                if sets >= 0:
+                    over[sets] = end
+                now += own
+                if kind == BLOCK and end + tail > now:
+                    now = end + tail
+            elif kind == RECORD:
+                over[event] = ends[stream]
+                now += own
+            elif kind == HOLD:
+                if over[event] > ends[stream]:
+                    ends[stream] = over[event]
+                now += own
+            elif kind == NOTHING:
+                now += own
+            else:
+                now += own
+                end = ends[stream] if kind == STREAM else max(ends) if kind == ALL else over[event]
+                if end + tail > now:
+                    now = end + tail
+            if host >= 0:
+                now = host
+        now += last
+        began = now
+        done.append((now, max(ends)))
+    return done
