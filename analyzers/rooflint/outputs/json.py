@@ -60,6 +60,7 @@ def _report(report: Report) -> dict[str, object]:
         "window_busy_us": recording.busy_us,
         "plain_step_us": recording.plain_step_us,
         "counters_ratio": recording.counters_ratio,
+        "without_launches_us": recording.without_launches_us,
         "verdict": _verdict(report.step),
         "gains": [
             {"title": gain.title, "saves_us": gain.saves_us, "path": gain.path, "line": gain.line}
@@ -104,6 +105,9 @@ def _line(line: LineReport, functions: Mapping[int, str]) -> dict[str, object]:
         "reason": verdict.reason if verdict else None,
         "advice": verdict.advice if verdict else None,
         "free": verdict.free if verdict else None,
+        "without_wait_us": cost.without_wait_us,
+        "without_copies_us": cost.without_copies_us,
+        "without_host_us": cost.without_host_us,
         "recompute_us": cost.recompute_us if measured else None,
         "recompute_flop": cost.recompute_flop,
         "inside": [_inside(inside) for inside in cost.inside],

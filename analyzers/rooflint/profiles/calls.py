@@ -181,14 +181,20 @@ class _Finder:
         """Latencies where it is plain whether the host was late or the device was."""
         host, gpu = self.timeline.host, self.timeline.gpu
         until = list(self.until)
+        held: set[int] = set()  # streams whose next work may wait for that of another
         idle: list[int] = []
         queued: list[int] = []
         for call in rows:
             own = self.rows_of.get(call)
             if not own:
+                awaited = self.timeline.awaited.get(host.link[call])
+                if awaited is not None:
+                    held.add(awaited.waiting_stream)
                 continue
             start, begins, stream = host.start_ns[call], gpu.start_ns[own[0]], gpu.stream[own[0]]
-            if start >= until[stream]:
+            if stream in held:
+                held.remove(stream)
+            elif start >= until[stream]:
                 idle.append(max(0, begins - start))
             elif host.end_ns[call] + LATENCY_NS < until[stream]:
                 queued.append(max(0, begins - until[stream]))
