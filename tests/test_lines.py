@@ -90,6 +90,42 @@ def test_a_backward_whose_forward_is_not_in_the_trace_is_unattributed(tmp_path: 
     assert sum(line.device_us for line in lines.values()) == 0
 
 
+def test_an_operator_that_makes_two_nodes_has_the_number_of_the_first(tmp_path: Path) -> None:
+    """Writing into a view makes number 5 and number 6; the next operator has number 7."""
+    trace = TraceMaker().mark(2, 0, 10).op("aten::copy_", 1, 5, sequence=5)
+    trace.mark(3, 10, 20).op("aten::mul", 11, 15, sequence=7)
+    trace.node("torch::autograd::CopySlices", 6, 30, 40).launch(32, 35, 45, 1, AUTOGRAD)
+    trace.node("MulBackward0", 7, 50, 60).node("OtherBackward0", 8, 70, 80)
+    trace.launch(72, 75, 78, 2, AUTOGRAD)
+    recording, lines = read_made(trace, tmp_path)
+    assert lines[2].backward_us == pytest.approx(10)
+    assert recording.unattributed_us == pytest.approx(3)  # made by whatever followed
+
+
+def test_what_the_engine_does_around_a_node_is_the_node_s(tmp_path: Path) -> None:
+    """Gradients are added up after a node has run; its own range alone has the number."""
+    trace = TraceMaker().mark(2, 0, 10).op("aten::mm", 1, 5, sequence=5)
+    trace.op("autograd::engine::evaluate_function: MmBackward0", 30, 60, AUTOGRAD)
+    trace.op("MmBackward0", 31, 40, AUTOGRAD, sequence=5, forward_thread=1)
+    trace.launch(32, 35, 45, 1, AUTOGRAD).op("aten::add_", 41, 50, AUTOGRAD)
+    trace.launch(42, 45, 48, 2, AUTOGRAD)
+    _, lines = read_made(trace, tmp_path)
+    assert lines[2].backward_us == pytest.approx(13)
+
+
+def test_what_the_engine_does_between_nodes_is_of_the_line_that_waits_for_it(
+    tmp_path: Path,
+) -> None:
+    """DDP ends its communication after the last node, on the engine's thread."""
+    trace = TraceMaker().mark(2, 0, 10).op("aten::mm", 1, 5, sequence=5).mark(3, 20, 90)
+    trace.mark(4, 90, 99).node("MmBackward0", 5, 30, 60).launch(32, 35, 45, 1, AUTOGRAD)
+    trace.op("torch.distributed.ddp.reducer::copy_bucket_to_grad", 70, 80, AUTOGRAD)
+    trace.launch(72, 75, 77, 2, AUTOGRAD)
+    _, lines = read_made(trace, tmp_path)
+    assert lines[3].forward_us == lines[3].device_us == pytest.approx(2)
+    assert lines[4].device_us == 0
+
+
 def test_a_double_backward_is_followed_to_the_forward_line(tmp_path: Path) -> None:
     """The node's own operators have numbers of the autograd thread; nodes made of them name
     that thread as theirs (number 2)."""

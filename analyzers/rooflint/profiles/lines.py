@@ -4,7 +4,8 @@ The innermost mark around a host event names its line; marks of libraries in bet
 inside. In the backward pass the innermost autograd node does instead, through its sequence number:
 torch gives an operator and the node that it made the same number, so the node's work belongs to
 the line that ran the operator. Adding a gradient to a parameter has no number; it belongs to the
-node that just produced the gradient.
+node that just produced the gradient. What the engine does between nodes is of the line that waits
+for it.
 
 A line that runs inside of a node is a hook's or a custom function's, part of the backward. Below
 a line of `torch.utils.checkpoint` it is a line of the forward that is computed again.
@@ -14,8 +15,10 @@ from __future__ import annotations
 
 import re
 from array import array
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 from rooflint.profiles.timeline import CALL, FUNCTION, LIBRARY_MARK, MARK, OP, Timeline
@@ -124,6 +127,10 @@ class _Sweep:
         self.self_ns: defaultdict[int, int] = defaultdict(int)
         self.works: list[int] = []
         self.backward_starts: dict[tuple[int, int], int] = {}  # (thread, ns) → forward thread
+        self.node_threads: defaultdict[int, Counter[int]] = defaultdict(Counter)
+        """Of threads that run nodes: how often for which forward thread."""
+        self.loose: defaultdict[int, array[int]] = defaultdict(lambda: array("i"))
+        """Rows by thread that stand in no line and no node."""
         names = timeline.names.values
         self.is_node = array("b", [name.startswith(_NODE) for name in names])
         self.is_accumulation = array("b", [name.endswith(_ACCUMULATE) for name in names])
@@ -132,8 +139,11 @@ class _Sweep:
         }
 
     def run(self) -> Attribution:
-        for thread, rows in enumerate(self._rows_by_thread()):
+        rows_by_thread = self._rows_by_thread()
+        for thread, rows in enumerate(rows_by_thread):
             self._sweep(thread, rows)
+        self.thread_of = self._forward_threads()
+        self._place_loose(rows_by_thread)
         places, line_of, number = self._resolve()
         unknown = NOWHERE
         place_of = self.place_of
@@ -197,8 +207,9 @@ class _Sweep:
         stack = [_OUTSIDE]
         worked_until = -1  # the end of the last operator in `works`
         last_node = NOWHERE
+        served, loose = self.node_threads[thread], self.loose[thread]
         window_start, window_end = self.window_ns
-        for row in rows:
+        for position, row in enumerate(rows):
             start = starts[row]
             counts = window_start <= start < window_end
             while stack[-1].end_ns <= start:
@@ -209,6 +220,8 @@ class _Sweep:
                 place_of[row] = outer.place
                 op_of[row] = outer.op
                 work_op_of[row] = outer.work_op
+                if outer.place == NOWHERE:
+                    loose.append(row)
                 continue
             end, name = ends[row], names[row]
             duration = end - start
@@ -219,11 +232,12 @@ class _Sweep:
                     if sequence >= 0:
                         place = self._node(forwards[row], sequence)
                         self.backward_starts[thread, start] = forwards[row]
+                        served[forwards[row]] += 1
                         last_node, of = place, BACKWARD
                 elif is_accumulation[name]:
                     place, of = last_node, BACKWARD
                 elif is_node[name]:
-                    place, of = NOWHERE, BACKWARD
+                    place, of = self._node_within(rows, position), BACKWARD
                 elif sequence >= 0:
                     self.forward[thread, sequence] = place
                 shape = shapes[row]
@@ -266,6 +280,21 @@ class _Sweep:
             place_of[row] = place
             stack.append(frame)
 
+    def _node_within(self, rows: array[int], position: int) -> int:
+        """The node that the engine's range at a position is about, where only the node's own range
+        has the number: what is done before and after it, for hooks and sums, is its work too."""
+        host, names = self.timeline.host, self.timeline.names.values
+        end = host.end_ns[rows[position]]
+        name = names[host.name[rows[position]]].removeprefix(_NODE)
+        for row in rows[position + 1 :]:
+            if host.start_ns[row] >= end:
+                break
+            if host.forward_thread[row] and host.link[row] >= 0:
+                if names[host.name[row]] == name:
+                    return self._node(host.forward_thread[row], host.link[row])
+                break
+        return NOWHERE
+
     def _node(self, forward_thread: int, sequence: int) -> int:
         key = (forward_thread, sequence)
         number = self.node_numbers.get(key)
@@ -282,9 +311,39 @@ class _Sweep:
             self.spots.append(spot)
         return number
 
+    def _place_loose(self, rows_by_thread: list[array[int]]) -> None:
+        """What an engine's thread does outside of nodes (DDP ends its communication there) to the
+        line that waits for the backward pass."""
+        host = self.timeline.host
+        for thread, loose in self.loose.items():
+            if not self.node_threads[thread]:
+                continue
+            (served, _), *_ = self.node_threads[thread].most_common(1)
+            caller = self.thread_of.get(served, -1)
+            if caller in (-1, thread):
+                continue
+            marks = [
+                row
+                for row in rows_by_thread[caller]
+                if host.kind[row] in (self.line_kind, LIBRARY_MARK)
+            ]
+            around: list[int] = []
+            next_mark = 0
+            for row in loose:
+                while (
+                    next_mark < len(marks) and host.start_ns[marks[next_mark]] <= host.start_ns[row]
+                ):
+                    around.append(marks[next_mark])
+                    next_mark += 1
+                    while len(around) > 1 and host.end_ns[around[-2]] <= host.start_ns[around[-1]]:
+                        del around[-2]
+                while around and host.end_ns[around[-1]] <= host.start_ns[row]:
+                    around.pop()
+                if around:
+                    self.place_of[row] = self.place_of[around[-1]]
+
     def _resolve(self) -> tuple[list[Place], list[int], dict[int, int]]:
         """Lines for all spots: for marks at once, for backward nodes through their forward."""
-        thread_of = self._forward_threads()
         places: list[Place] = []
         line_of: list[int] = []
         known: dict[Place, int] = {}
@@ -312,8 +371,7 @@ class _Sweep:
             # A node of a double backward was made by a backward operator: follow it to its line.
             while base <= -2 and seen < 8:
                 forward_thread, sequence = self.nodes[-2 - base]
-                key = thread_of.get(forward_thread, -1), sequence
-                forward = self.forward.get(key, NOWHERE)
+                forward = self._forward(self.thread_of.get(forward_thread, -1), sequence)
                 if forward == NOWHERE:
                     break
                 base, inside_forward, _ = self.spots[forward]
@@ -323,6 +381,29 @@ class _Sweep:
                 path, line, function = lines[base]
                 number[raw] = add(Place(path, line, of, function, insides.get(inside)))
         return places, line_of, number
+
+    def _forward(self, thread: int, sequence: int) -> int:
+        """The spot of the operator that made a node.
+
+        One that makes several (writing into a view, or over a list of tensors) has the number of
+        the first: the others lie between it and the next operator's.
+        """
+        forward = self.forward.get((thread, sequence))
+        if forward is not None:
+            return forward
+        sequences = self._sequences[thread]
+        next_one = bisect_right(sequences, sequence)
+        if 0 < next_one < len(sequences):
+            return self.forward[thread, sequences[next_one - 1]]
+        return NOWHERE
+
+    @cached_property
+    def _sequences(self) -> defaultdict[int, list[int]]:
+        """The numbers of forward operators by thread, in order."""
+        sequences: defaultdict[int, list[int]] = defaultdict(list)
+        for thread, sequence in sorted(self.forward):
+            sequences[thread].append(sequence)
+        return sequences
 
     def _forward_threads(self) -> dict[int, int]:
         """Which thread torch means by each `Fwd thread id`, which is a number of its own.
