@@ -105,6 +105,7 @@ if TYPE_CHECKING:
     from rooflint.recorded import LineCost as LineCost
     from rooflint.recorded import LineReport as LineReport
     from rooflint.recorded import Peaks as Peaks
+    from rooflint.recorded import PythonTime as PythonTime
     from rooflint.recorded import RangeCost as RangeCost
     from rooflint.recorded import Recording as Recording
     from rooflint.recorded import Replay as Replay

@@ -161,6 +161,11 @@ class LineCost:
     """Of the forward, run again for the backward: activation checkpointing."""
     cpu_us: float | None = None
     """Host time spent on this line itself, calls into other lines of the user left out."""
+    cpu_total_us: float | None = None
+    """CPU time of the line with all that it calls, recursion counted once; where it was sampled."""
+    cpu_wait_us: float | None = None
+    """How long the main thread waited here, for a file, a lock, a clock; where it was sampled."""
+    cpu_provenance: Provenance | None = None
     host_wait_us: float = 0.0
     wait_count: int = 0
     gpu_idle_us: float = 0.0
@@ -240,6 +245,22 @@ class Replay(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class PythonTime:
+    """Where Python was, by looking at its stacks every few milliseconds, over the whole run."""
+
+    look_count: int
+    wall_us: float
+    cpu_us: float
+    """CPU time of Python's threads."""
+    wait_us: float
+    """How long the main thread waited."""
+    unattributed_us: float
+    """CPU time of threads that ran none of the user's lines."""
+    all_threads: bool
+    """Whether all threads were looked at, or the main thread alone."""
+
+
+@dataclass(frozen=True, slots=True)
 class Recording:
     """A run: what it ran on, its window, its steps, and what each line and kernel cost."""
 
@@ -271,6 +292,8 @@ class Recording:
     window_kernel_count: int | None = None
     counters_ratio: float | None = None
     """Share of the GPU time whose kernels were measured by ncu; `None`: no counters."""
+    python: PythonTime | None = None
+    """Where lines were sampled: what their `cpu_us` are a part of."""
     plain_step_us: float | None = None
     """Step time without the profiler, if a stretch of steps was timed first."""
     steps_seen: int | None = None
@@ -288,6 +311,16 @@ class Recording:
     """What is missing or was given up, a sentence each."""
 
     @property
+    def operators_us(self) -> float:
+        """All work of the lines' on their device, and what no line can be named for."""
+        return sum(cost.device_us for cost in self.lines) + self.unattributed_us
+
+    @property
+    def is_python(self) -> bool:
+        """Whether the run's time is Python's alone, so that lines are told by `cpu_us`."""
+        return self.device.kind == "cpu" and self.operators_us < PYTHON_RATIO * self.window_us
+
+    @property
     def step_count(self) -> int:
         return max(1, len(self.steps))
 
@@ -302,6 +335,10 @@ class Recording:
         if self.steps:
             return (self.steps[-1].end_us - self.steps[0].start_us) / len(self.steps)
         return self.window_us
+
+
+PYTHON_RATIO = 0.01
+"""A run whose torch operators take less of the time than this is a Python program."""
 
 
 # --- where the two meet -----------------------------------------------------------------

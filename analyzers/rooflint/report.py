@@ -19,7 +19,6 @@ from rooflint.model import (
 from rooflint.units import DASH, show_number, show_share, show_us
 from rooflint.verdicts import judge_line, judge_step
 from rooflint.verdicts.gains import find_gains
-from rooflint.verdicts.on_cpu import is_python, operators_us
 from rooflint.verdicts.roofline import peaks_of
 from rooflint.verdicts.step import launch_idle_ratio, window_us
 from rooflint.verdicts.sync_bound import IDLE_RATIO
@@ -47,7 +46,7 @@ def make_report(recording: Recording, findings: Iterable[Finding] = ()) -> Repor
         _line_report(key, costs.get(key), tuple(kernels.get(key, ())), found.get(key), recording)
         for key in {**costs, **found}
     ]
-    lines.sort(key=lambda line: (-total_us(line.cost, recording), line.path, line.line))
+    lines.sort(key=lambda line: (*_weight(line.cost, recording), line.path, line.line))
     return Report(
         recording=recording,
         step=judge_step(recording),
@@ -72,6 +71,12 @@ def _without_recorder(recording: Recording) -> Recording:
     return replace(recording, lines=lines, notes=(*recording.notes, note))
 
 
+def _weight(cost: LineCost | None, recording: Recording) -> tuple[float, float]:
+    """What lines are sorted by: their own cost, then that of what they call."""
+    called_us = cost.cpu_total_us or 0.0 if cost else 0.0
+    return -total_us(cost, recording), -called_us
+
+
 def total_us(cost: LineCost | None, recording: Recording) -> float:
     """What a line costs in all: its work, and what the device idles because of it."""
     if cost is None:
@@ -81,7 +86,7 @@ def total_us(cost: LineCost | None, recording: Recording) -> float:
 
 def work_us(cost: LineCost, recording: Recording) -> float:
     """The device's time for a line; in a Python program, the CPU's on the line itself."""
-    return cost.cpu_us or 0.0 if is_python(recording) else cost.device_us
+    return cost.cpu_us or 0.0 if recording.is_python else cost.device_us
 
 
 def device_us(recording: Recording) -> float:
@@ -89,9 +94,11 @@ def device_us(recording: Recording) -> float:
 
     Streams that overlap count twice, and so do threads.
     """
+    if recording.is_python and recording.python:
+        return recording.python.cpu_us
     on_cpu = recording.device.kind == "cpu"
     whole_us = recording.window_us if on_cpu else recording.busy_us or 0.0
-    return max(whole_us, operators_us(recording))
+    return max(whole_us, recording.operators_us)
 
 
 def measured_severity(line: LineReport, report: Report) -> Severity | None:

@@ -11,7 +11,7 @@
 - `sources`: which files are the user's own, their loops and functions
 - `deadline`: ends a recording that takes too long
 - `torch_profiler`: torch's profiler, started and stopped without being seen
-- `plain_trace`: the lines of a script that never imports torch
+- `anatomy`: where this Python keeps its stacks, for whoever looks at them from outside
 - `counters`: the ranges that ncu is told to look at
 - `traces`: whether the script has left anything behind
 - `facts`: the device, the versions, the host's peak rates

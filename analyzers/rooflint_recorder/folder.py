@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from rooflint_recorder.sources import OwnFiles
+
 FORMAT = 1
 TRACE = "trace.json.gz"
+PROCESS = "process.json"
+"""While the script runs: for whoever looks at its stacks from outside."""
 
 
 def write_meta(folder: str, meta: dict[str, Any]) -> None:
@@ -32,3 +39,24 @@ def write_sources(folder: str, texts: dict[str, bytes]) -> None:
             with open(path + ".part", "wb") as file:
                 file.write(text)
             os.replace(path + ".part", path)
+
+
+def write_process(folder: str, files: OwnFiles) -> None:
+    path = os.path.join(folder, PROCESS)
+    said = {
+        "pid": os.getpid(),
+        "executable": os.path.realpath(sys.executable),
+        "cwd": os.getcwd(),
+        "cpu_s": time.thread_time(),
+        "recorder": os.path.dirname(os.path.abspath(__file__)) + os.sep,
+        "own": files.own,
+        "foreign": files.foreign,
+    }
+    with open(path + ".part", "w", encoding="utf-8") as file:
+        json.dump(said, file)
+    os.replace(path + ".part", path)
+
+
+def remove_process(folder: str) -> None:
+    with contextlib.suppress(OSError):
+        os.remove(os.path.join(folder, PROCESS))

@@ -21,7 +21,6 @@ from rooflint_recorder.deadline import Deadline
 from rooflint_recorder.imports import after_import
 from rooflint_recorder.libraries import LibraryFiles
 from rooflint_recorder.marks import LineMarks, Unavailable, line_marks
-from rooflint_recorder.plain_trace import PlainTrace
 from rooflint_recorder.sources import OwnFiles
 from rooflint_recorder.steps import Steps, on_every_optimizer_step
 from rooflint_recorder.window import (
@@ -109,7 +108,6 @@ class Recorder:
         self._window = Window(self._synchronised_clock, self._asked)
         self._steps: Steps | None = None
         self._profiler: TorchProfiler | None = None
-        self._plain = PlainTrace()
         self._marks: LineMarks | None = None
         self._libraries: LibraryFiles | None = None
         self._deadline = Deadline()
@@ -138,13 +136,8 @@ class Recorder:
         self._finish_before_os_exit()
         self._finish_when_terminated()
         after_import("torch", self._torch_is_there)
-        with self._noting("Lines could not be observed"):
-            try:
-                self._marks = line_marks(self._files, self._plain.mark, self._budget_is_spent)
-            except Unavailable as reason:
-                self._notes.append(f"Costs have no lines: {reason}.")
-            else:
-                self._start_early()
+        with self._noting("Python's lines could not be looked at"):
+            recording_folder.write_process(self._folder, self._files)
 
     def finish(self) -> None:
         """The script has ended: write what there is."""
@@ -154,6 +147,7 @@ class Recorder:
             self._leave_child()
             return
         self._finished = True
+        recording_folder.remove_process(self._folder)
         with self._noting("The recording could not be finished"):
             if self._window.stage is not Stage.CLOSED:
                 self._window.close(self._window.why_closed or "the script ended")
@@ -173,23 +167,17 @@ class Recorder:
 
             from rooflint_recorder.torch_profiler import TorchProfiler
 
-            self._stop()
-            self._plain.ranges.clear()  # what came before torch is no part of the timeline
-            self._window.restart_early()
-            self._early_part_s = None
             self._profiler = TorchProfiler()
             self._profiler.make_way(self._others_profile)
-            if self._marks is not None and self._marks.taken_over:
-                self._notes.append(
-                    "Costs have no lines: the script holds sys.settrace; profile without it."
-                )
-                self._marks = None
-            if self._marks is not None:
-                self._marks.make_mark = _RecordFunctionFast
-                self._marks.count = 0
+            try:
+                marks = line_marks(self._files, _RecordFunctionFast, self._budget_is_spent)
+            except Unavailable as reason:
+                self._notes.append(f"Costs have no lines: {reason}.")
+            else:
+                self._marks = marks
                 self._libraries = LibraryFiles(self._files)
-                self._marks.mark_libraries(self._libraries)
-                self._steps = Steps(self._files, self._marks, self._window, self._follow)
+                marks.mark_libraries(self._libraries)
+                self._steps = Steps(self._files, marks, self._window, self._follow)
                 on_every_optimizer_step(self._stepped)
             self._start_early()
             # CUDA is observed from when the script itself starts it: whichever devices it
@@ -361,11 +349,6 @@ class Recorder:
             save(self._result, os.path.join(self._folder, recording_folder.TRACE))
             self._result = None
             self._trace_written = True
-        elif self._plain.ranges and self.exit_code in (None, 0, INTERRUPTED):
-            self._plain.save(os.path.join(self._folder, recording_folder.TRACE))
-            self._plain.ranges.clear()
-            self._trace_written = True
-            self._notes.append("The script never imported torch: its lines are timed, no more.")
         if self._trace_written:
             self._notes.extend(self._what_is_missing())
 
@@ -376,8 +359,8 @@ class Recorder:
                 yield f"The first {seconds:.2g} s are counted, as was asked: no steps were found."
             else:
                 yield (
-                    f"Only the first {seconds:.2g} s are counted, which is all that one"
-                    " recording holds: profile a shorter run to see what came later."
+                    f"Only the first {seconds:.2g} s of torch's work are counted, which is all that"
+                    " one recording holds: profile a shorter run to see what came later."
                 )
         if self._asked.steps is not None and steps < self._asked.steps:
             yield (

@@ -25,8 +25,8 @@ class OwnFiles:
     def __init__(self, root: str, script_folder: str) -> None:
         self._cwd = os.getcwd()
         folders = {os.path.abspath(folder) for folder in (root, script_folder)}
-        self._own = tuple(_with_separator(folder) for folder in folders)
-        self._foreign = tuple(_with_separator(folder) for folder in _installed_folders())
+        self.own = tuple(_with_separator(folder) for folder in folders)
+        self.foreign = tuple(_with_separator(folder) for folder in _installed_folders())
         self._paths: dict[str, str | None] = {}
         self._texts: dict[str, bytes] = {}
         self._trees: dict[str, ast.Module | None] = {}
@@ -102,7 +102,7 @@ class OwnFiles:
         if file_name.startswith("<"):
             return None
         path = self.absolute(file_name)
-        if not path.startswith(self._own) or path.startswith(self._foreign):
+        if not path.startswith(self.own) or path.startswith(self.foreign):
             return None
         if f"{os.sep}site-packages{os.sep}" in path or f"{os.sep}dist-packages{os.sep}" in path:
             return None

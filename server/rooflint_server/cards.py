@@ -74,6 +74,9 @@ def _verdict(report: LineReport, recording: Recording | None) -> Iterator[Line]:
         shares.append("stale: the line was changed since it was measured")
     if verdict and verdict.roof_ratio is not None:
         shares.append(f"{show_share(verdict.roof_ratio)} of its roof ({verdict.provenance})")
+    if cost.cpu_us and recording.is_python and recording.python:
+        share = show_share(cost.cpu_us / recording.python.cpu_us)
+        shares.append(f"{share} of the CPU time (estimated)")
     if cost.device_us:
         whole = "GPU time" if on_gpu(recording) else "the CPU time in operators"
         shares.append(f"{show_share(cost.device_us / device_us(recording))} of {whole}")
@@ -118,6 +121,12 @@ def _rows(report: LineReport, recording: Recording) -> Iterator[Row]:
     if cost is None:
         return
     steps, gpu = recording.step_count, on_gpu(recording)
+    if recording.is_python and recording.python:
+        looks = f"estimated, {show_number(recording.python.look_count)} looks"
+        yield Row("CPU time of the line", show_us(cost.cpu_us or 0.0), looks)
+        yield Row("with all that it calls", show_us(cost.cpu_total_us or 0.0), looks)
+        if cost.cpu_wait_us:
+            yield Row("waits", show_us(cost.cpu_wait_us), looks)
     if cost.device_us:
         parts = [
             (cost.forward_us, "forward"),

@@ -16,6 +16,7 @@ from rooflint.model import (
     KernelCost,
     LineCost,
     LineReport,
+    PythonTime,
     Recording,
     Report,
     Verdict,
@@ -61,6 +62,7 @@ def _report(report: Report) -> dict[str, object]:
         "plain_step_us": recording.plain_step_us,
         "counters_ratio": recording.counters_ratio,
         "without_launches_us": recording.without_launches_us,
+        "python": _python(recording.python) if recording.python else None,
         "verdict": _verdict(report.step),
         "gains": [
             {"title": gain.title, "saves_us": gain.saves_us, "path": gain.path, "line": gain.line}
@@ -76,6 +78,17 @@ def _report(report: Report) -> dict[str, object]:
             }
             for opened in recording.ranges
         ],
+    }
+
+
+def _python(python: PythonTime) -> dict[str, object]:
+    return {
+        "look_count": python.look_count,
+        "wall_us": python.wall_us,
+        "cpu_us": python.cpu_us,
+        "wait_us": python.wait_us,
+        "unattributed_us": python.unattributed_us,
+        "all_threads": python.all_threads,
     }
 
 
@@ -100,6 +113,9 @@ def _line(line: LineReport, functions: Mapping[int, str]) -> dict[str, object]:
         "launch_idle_us": cost.launch_idle_us if measured else None,
         "wait_count": cost.wait_count if measured else None,
         "cpu_us": cost.cpu_us,
+        "cpu_total_us": cost.cpu_total_us,
+        "cpu_wait_us": cost.cpu_wait_us,
+        "cpu_provenance": cost.cpu_provenance,
         "flop_provenance": cost.flop_provenance,
         "dram_provenance": cost.dram_provenance,
         "reason": verdict.reason if verdict else None,

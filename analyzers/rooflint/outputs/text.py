@@ -18,7 +18,7 @@ from rooflint.report import device_us, work_us
 from rooflint.units import DASH, show_byte_rate, show_flop_rate, show_number, show_share, show_us
 from rooflint.verdicts import judge_kernel, kernel_us
 from rooflint.verdicts.gains import WORTH_RATIO
-from rooflint.verdicts.on_cpu import is_python
+from rooflint.verdicts.on_cpu import show_python
 from rooflint.verdicts.roofline import peaks_for, peaks_of
 from rooflint.verdicts.step import show_step, window_us
 from rooflint.verdicts.wording import a_step, count_of
@@ -45,7 +45,7 @@ class _Page:
         recording = self.report.recording
         yield self._bold(clip(_header(recording), WIDTH))
         yield from self._step()
-        if self._on_cpu and not is_python(recording):
+        if self._on_cpu and not recording.is_python:
             yield from _what_a_gpu_adds(self.report)
         yield ""
         if recording.lines:
@@ -59,7 +59,8 @@ class _Page:
 
     def _step(self) -> Iterator[str]:
         step = self.report.step
-        if numbers := show_step(self.report.recording):
+        recording = self.report.recording
+        if numbers := show_python(recording) or show_step(recording):
             yield numbers
         name = "" if step.limiter == "unknown" else f"{self._limiter(step)}: "
         yield name + step.reason
@@ -70,7 +71,10 @@ class _Page:
         column = _Column.of(self.report)
         time = f"{self._where} {column.unit}{a_step(self.report.recording)}"
         waits = () if self._on_cpu else ("wait", "GPU idles")
-        yield self._dim(_row(" line", time, *waits, f"of {self._where}", "verdict"))
+        if self._sampled:
+            time, waits = f"self {column.unit}", ("total", "waits")
+        verdict = "" if self._sampled else "verdict"
+        yield self._dim(_row(" line", time, *waits, f"of {self._where}", verdict))
         measured = [line for line in self.report.lines if line.cost]
         shown = [line for line in measured if self._is_worth(line)][:MOST_LINES]
         for line in shown:
@@ -79,7 +83,8 @@ class _Page:
         left_out = len(measured) - len(shown)
         if left_out:
             yield self._dim(
-                f" {count_of(left_out, 'line')} under {show_share(SHARE)} of the step left out"
+                f" {count_of(left_out, 'line')} under {show_share(SHARE)} of the "
+                f"{'step' if self.report.recording.steps else 'time'} left out"
             )
 
     def _line(self, line: LineReport, column: _Column) -> Iterator[str]:
@@ -96,6 +101,10 @@ class _Page:
         place += self._sources.get(line.path, {}).get(line.line, cost.function or "")
         idle_us = cost.gpu_idle_us + cost.launch_idle_us
         waits = () if self._on_cpu else (column.show(cost.host_wait_us), column.show(idle_us))
+        if self._sampled:
+            waits = tuple(column.show(us or 0.0) for us in (cost.cpu_total_us, cost.cpu_wait_us))
+            yield _row(place, time, *waits, share, "")
+            return
         yield _row(place, time, *waits, share, self._verdict(verdict))
         if verdict and not (self._on_cpu and verdict.limiter == "unknown"):
             yield self._dim(f"    {_short(verdict, WIDTH - 4)}")
@@ -105,6 +114,9 @@ class _Page:
         verdicts = tuple(verdicts)
         costs = [line.cost for line in self.report.lines if line.cost]
         words: list[str] = []
+        if self._sampled:
+            words += ["self: the line alone", "total: with all that it calls"]
+            words.append("waits: the main thread, for a file, a lock, a clock")
         if any(cost.backward_us for cost in costs):
             words.append("bwd: the line's backward pass")
         if any(cost.recompute_us for cost in costs):
@@ -137,6 +149,11 @@ class _Page:
         whole_us = window_us(recording)
         busy_us = device_us(recording)
         idle_us = cost.gpu_idle_us + cost.launch_idle_us
+        if self._sampled and (
+            (cost.cpu_total_us or 0.0) >= SHARE * busy_us
+            or (cost.cpu_wait_us or 0.0) >= SHARE * whole_us
+        ):
+            return True
         return work_us(cost, recording) >= SHARE * busy_us or idle_us >= SHARE * whole_us
 
     @cached_property
@@ -231,6 +248,11 @@ class _Page:
     @property
     def _on_cpu(self) -> bool:
         return self.report.recording.device.kind == "cpu"
+
+    @property
+    def _sampled(self) -> bool:
+        """Whether lines are told by what looking at the stacks of a Python program showed."""
+        return self.report.recording.is_python and self.report.recording.python is not None
 
     @property
     def _where(self) -> str:
@@ -338,6 +360,7 @@ class _Column:
         costs = [line.cost for line in report.lines if line.cost]
         times = [work_us(cost, report.recording) / steps for cost in costs]
         times += [cost.gpu_idle_us / steps for cost in costs]
+        times += [max(cost.cpu_total_us or 0.0, cost.cpu_wait_us or 0.0) for cost in costs]
         longest_us = max(
             times or [kernel_us(kernel) for kernel in report.recording.kernels], default=0.0
         )

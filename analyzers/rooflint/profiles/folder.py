@@ -16,6 +16,7 @@ from rooflint.profiles.costs import count_costs
 from rooflint.profiles.counter_join import join_counters
 from rooflint.profiles.functions import functions_by_line
 from rooflint.profiles.ncu_report import read_report
+from rooflint.profiles.python_time import python_recording, read_python_time, with_python_time
 from rooflint.profiles.torch_trace import load_timeline, recording_of
 
 FORMAT = 1
@@ -30,19 +31,29 @@ def latest(root: str | Path) -> Path | None:
 def read_folder(folder: Path) -> Recording:
     """The recording of a folder: its timeline, what its meta.json adds, and its counters."""
     meta = _read_meta(folder)
-    trace = _trace(folder)
     loops, function_names, hashes = _files(meta)
     sources = _texts(folder, hashes)
     for path, text in sources.items():
         for line, name in functions_by_line(text).items():
             function_names[path, line] = name
     window = _object(meta.get("window"))
-    timeline = load_timeline(trace, own_paths=frozenset(hashes))
     plain_step_us = _number(window.get("plain_step_us"))
-    costs = count_costs(
-        timeline, loops, function_names, _whole(window.get("step_count")), plain_step_us
-    )
-    recording = recording_of(str(folder), timeline, costs)
+    python = read_python_time(meta.get("python"))
+    trace = _trace(folder)
+    if trace is not None:
+        timeline = load_timeline(trace, own_paths=frozenset(hashes))
+        costs = count_costs(
+            timeline, loops, function_names, _whole(window.get("step_count")), plain_step_us
+        )
+        recording = recording_of(str(folder), timeline, costs)
+        lines_by_sequence = costs.lines_by_sequence
+        if python and not recording.steps and recording.is_python:
+            recording = with_python_time(recording, *python, function_names)
+    elif python:
+        recording = python_recording(str(folder), *python, function_names)
+        lines_by_sequence = {}
+    else:
+        raise ProfileError(f"{folder} has no trace.json.gz: record again with `rooflint profile`.")
     notes = [str(note) for note in _list(meta.get("notes"))]
     end = _object(meta.get("exit"))
     if end.get("error"):
@@ -54,9 +65,7 @@ def read_folder(folder: Path) -> Recording:
         except ProfileError as error:
             notes.append(str(error))
         else:
-            recording = join_counters(
-                recording, launches, costs.lines_by_sequence, frozenset(hashes)
-            )
+            recording = join_counters(recording, launches, lines_by_sequence, frozenset(hashes))
     return replace(
         recording,
         device=_device(meta, recording.device),
@@ -104,11 +113,11 @@ def _read_meta(folder: Path) -> dict[str, Any]:
     return meta
 
 
-def _trace(folder: Path) -> Path:
+def _trace(folder: Path) -> Path | None:
     for name in ("trace.json.gz", "trace.json"):
         if (folder / name).is_file():
             return folder / name
-    raise ProfileError(f"{folder} has no trace.json.gz: record again with `rooflint profile`.")
+    return None
 
 
 def _files(

@@ -6,6 +6,8 @@
 - `timeline`: the first run, under torch's profiler
 - `counters`: the second run, under ncu
 - `launch`: the argument vectors that start the recorder
+- `sampling`: where the script's Python is, looked at while it runs
+- `stacks`, `line_tables`: reads another process's Python stacks and lines
 - `process`: runs one process, forwards or hears its output, ends its whole tree
 - `plan`: chooses the launches that ncu is to measure
 - `ncu`: finds ncu, runs it, says what is missing

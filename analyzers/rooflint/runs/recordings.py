@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -66,6 +67,15 @@ def write_meta(folder: Path, meta: dict[str, Any]) -> None:
     part = folder / (META + ".part")
     part.write_text(json.dumps(meta, indent=1) + "\n", encoding="utf-8")
     part.replace(folder / META)
+
+
+def write_source(folder: Path, text: bytes) -> str:
+    """Keep a file as it was run; the SHA-256 of its bytes, which names it."""
+    digest = sha256(text).hexdigest()
+    sources = folder / "sources"
+    sources.mkdir(exist_ok=True)
+    (sources / f"{digest}.py").write_bytes(text)
+    return digest
 
 
 def add_note(folder: Path, note: str) -> None:

@@ -12,12 +12,15 @@ from rooflint.runs import recordings
 from rooflint.runs.launch import environment, recorder_command, write_settings
 from rooflint.runs.process import run_process
 from rooflint.runs.request import Progress
+from rooflint.runs.sampling import Sampling, Seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from threading import Event
 
     from rooflint.runs.request import ProfileRequest
+
+INTERRUPTED = 130
 
 
 def record_timeline(
@@ -30,6 +33,7 @@ def record_timeline(
     """Run the script once; `ProfileError` if nothing was recorded, and the folder is gone then."""
     tell(Progress("timeline", _announcement(request, counters_too)))
     settings = write_settings(folder, request, "timeline")
+    sampling = Sampling(folder, request.python)
     try:
         code = run_process(
             recorder_command(request, settings),
@@ -39,17 +43,36 @@ def record_timeline(
             cancelled=cancelled,
         )
     except BaseException:
+        sampling.finish()
         recordings.remove(folder)
         raise
+    seen = sampling.finish()
     settings.unlink(missing_ok=True)
     meta = recordings.read_meta(folder)
-    if not (folder / recordings.TRACE).exists():
+    traced = (folder / recordings.TRACE).exists()
+    if meta and (traced or recordings.part(meta, "exit").get("code") in (None, 0, INTERRUPTED)):
+        _add_python(folder, meta, seen, sampling.trouble)
+    if not traced and not meta.get("python"):
         recordings.remove(folder)
         raise ProfileError(_why_nothing(request, meta, code, cancelled.is_set()))
     _complete_exit(folder, meta, code)
     end = _how_it_ended(recordings.part(meta, "exit"), cancelled.is_set())
     if end:
         tell(Progress("timeline", end))
+
+
+def _add_python(folder: Path, meta: dict[str, Any], seen: Seen, trouble: str | None) -> None:
+    """What was sampled, and the files that it was seen in."""
+    if trouble:
+        note = f"Python's own time is not known, its stacks could not be looked at: {trouble}."
+        meta["notes"] = [*meta.get("notes", ()), note]
+    elif seen.sample_count:
+        meta["python"] = seen.to_json()
+        files = meta.setdefault("files", {})
+        for path, text in seen.texts.items():
+            digest = recordings.write_source(folder, text)
+            files.setdefault(path, {"sha256": digest, "loops": []})
+    recordings.write_meta(folder, meta)
 
 
 def _announcement(request: ProfileRequest, counters_too: bool) -> str:

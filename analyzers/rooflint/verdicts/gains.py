@@ -15,7 +15,6 @@ from rooflint.units import show_share
 from rooflint.verdicts.attention import Attention, find_attention
 from rooflint.verdicts.communication import is_communication
 from rooflint.verdicts.compute_bound import tensor_core_gain_us
-from rooflint.verdicts.on_cpu import is_python, operators_us
 from rooflint.verdicts.overhead_bound import FUSED_OPTIMIZER, is_foreach_optimizer
 from rooflint.verdicts.rates import DONE_RATIO
 from rooflint.verdicts.roofline import is_product, kernel_work
@@ -63,14 +62,14 @@ def _largest(gains: list[Gain]) -> list[Gain]:
 def _python_time(recording: Recording) -> Iterator[Gain]:
     # The recorder slows a run on the CPU as a whole, torch's operators and Python alike.
     unslowed = window_us(recording) / recording.window_us if recording.window_us else 1.0
-    if is_python(recording):
+    if recording.is_python:
         # How much of a line better Python would save, nothing here tells.
         slowest = sorted(recording.lines, key=lambda cost: -(cost.cpu_us or 0.0))
         for cost in slowest[:COUNT]:
-            title = f"line {cost.line} is Python's time: a built-in, a library in C, or fewer calls"
+            title = f"line {cost.line} takes the CPU: fewer calls, a built-in, or a library in C"
             yield Gain(title, unslowed * (cost.cpu_us or 0.0), cost.path, cost.line)
         return
-    rest_us = recording.window_us - operators_us(recording)
+    rest_us = recording.window_us - recording.operators_us
     if recording.lines and rest_us > 0:
         yield Gain("Python and other code outside of torch's operators", unslowed * rest_us)
 

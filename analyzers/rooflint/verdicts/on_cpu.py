@@ -5,30 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rooflint.model import Limiter, LineCost, Recording, Verdict
-from rooflint.units import show_byte_rate, show_flop_rate, show_share
+from rooflint.units import show_byte_rate, show_flop_rate, show_share, show_us
 from rooflint.verdicts.rates import DONE_RATIO, show_of
 from rooflint.verdicts.roofline import Work, line_work, peak_of, show_pipe
 from rooflint.verdicts.step import weigh
+from rooflint.verdicts.wording import count_of
 
 NEAR_RATIO = 0.4
 """A CPU has no launches and few threads to fill: this near to its roof, what limits is the side of
 the roof that the work is under. Farther below, something else does, that only counters name."""
-
-PYTHON_RATIO = 0.01
-"""A run whose torch operators take less of the time than this is a Python program."""
-
-
-def is_python(recording: Recording) -> bool:
-    """Whether the run's time is Python's alone, so that lines are told by `cpu_us`."""
-    return (
-        recording.device.kind == "cpu"
-        and operators_us(recording) < PYTHON_RATIO * recording.window_us
-    )
-
-
-def operators_us(recording: Recording) -> float:
-    """All work of the lines' on their device, and what no line can be named for."""
-    return sum(cost.device_us for cost in recording.lines) + recording.unattributed_us
 
 
 def judge_line(cost: LineCost, recording: Recording) -> Verdict | None:
@@ -73,13 +58,9 @@ def _show_rate(work: Work, compute: bool) -> str:
 
 def judge_step(recording: Recording, by_limiter: Iterable[tuple[Limiter, float]]) -> Verdict:
     """Python, if torch's operators take less than half of the time; else what limits most."""
-    ratio = min(1.0, operators_us(recording) / recording.window_us) if recording.window_us else 0.0
-    if is_python(recording):
-        return Verdict(
-            "overhead-bound",
-            "the time is Python's, not torch's: GPU tools are not the next step",
-            PYTHON_ADVICE,
-        )
+    if recording.is_python:
+        return _judge_python(recording)
+    ratio = min(1.0, recording.operators_us / recording.window_us) if recording.window_us else 0.0
     share = show_share(ratio)
     if ratio < 0.5:
         return Verdict(
@@ -101,4 +82,40 @@ def judge_step(recording: Recording, by_limiter: Iterable[tuple[Limiter, float]]
     )
 
 
+def _judge_python(recording: Recording) -> Verdict:
+    """A program of Python alone: at work, or waiting."""
+    python = recording.python
+    if python is None:
+        return Verdict("overhead-bound", NOT_TORCH, PYTHON_ADVICE)
+    if python.wait_us > 0.5 * python.wall_us:
+        longest = max(recording.lines, key=lambda cost: cost.cpu_wait_us or 0.0, default=None)
+        where = f", the longest on line {longest.line}" if longest and longest.cpu_wait_us else ""
+        return Verdict(
+            "unknown",
+            f"the script waits for {show_share(python.wait_us / python.wall_us)} of the time"
+            f"{where}: GPU tools are not the next step",
+            "see what it waits for: a file, a network, another process, a clock",
+            provenance="estimated",
+        )
+    hottest = max(recording.lines, key=lambda cost: cost.cpu_us or 0.0, default=None)
+    reason = NOT_TORCH
+    if hottest and hottest.cpu_us and python.cpu_us:
+        share = show_share(hottest.cpu_us / python.cpu_us)
+        reason += f"; line {hottest.line} has {share} of it"
+    return Verdict("overhead-bound", reason, PYTHON_ADVICE, provenance="estimated")
+
+
+def show_python(recording: Recording) -> str | None:
+    """As in "5.1 s of CPU time in 5.3 s · 0.1 s waiting · estimated from 1,012 looks"."""
+    python = recording.python
+    if python is None:
+        return None
+    parts = [f"{show_us(python.cpu_us)} of CPU time in {show_us(python.wall_us)}"]
+    if python.wait_us >= 0.01 * python.wall_us:
+        parts.append(f"{show_us(python.wait_us)} waiting")
+    parts.append(f"estimated from {count_of(python.look_count, 'look')} at its stacks")
+    return " · ".join(parts)
+
+
+NOT_TORCH = "the time is Python's, not torch's: GPU tools are not the next step"
 PYTHON_ADVICE = "look at the Python first: a GPU would not make it faster"
