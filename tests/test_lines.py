@@ -199,6 +199,38 @@ def test_threads_that_count_alike_are_told_apart_by_torch_s_arrows(tmp_path: Pat
     assert lines[2].backward_us == 0
 
 
+def test_a_compiled_region_is_of_the_line_that_calls_it(tmp_path: Path) -> None:
+    """The compiled function has a line of its own where its graph begins, and calls what is not
+    compiled on line 9. The kernels of the graph take 6 and 2, that of line 9 takes 1."""
+    trace = TraceMaker().mark(2, 0, 60).op("Torch-Compiled Region: 0/0", 1, 50).mark(8, 2, 30)
+    trace.op("CompiledFunction", 3, 25, sequence=5)
+    trace.op("## Call CompiledFxGraph abc ##", 4, 24)
+    trace.call("cuLaunchKernel", 5, 6, 1).call("cudaLaunchKernel", 7, 8, 2)
+    trace.device("kernel", "triton_poi_fused__to_copy_add_0", 6, 12, 1)
+    trace.device("kernel", "gemm", 12, 14, 2)
+    trace.mark(9, 30, 49).launch(31, 35, 36, 3)
+    trace.node("CompiledFunctionBackward", 5, 70, 80).launch(71, 73, 83, 4, AUTOGRAD)
+    recording, lines = read_made(trace, tmp_path)
+    assert (lines[2].forward_us, lines[2].backward_us) == (pytest.approx(8), pytest.approx(10))
+    assert lines[9].forward_us == pytest.approx(1)
+    assert lines[8].device_us == recording.unattributed_us == 0
+    (fused,) = lines[2].inside
+    assert (fused.path, fused.function) == (None, "fused: _to_copy, add")
+    assert fused.forward_us == pytest.approx(6)
+
+
+def test_the_rest_of_a_function_whose_graph_is_broken_is_of_the_same_caller(
+    tmp_path: Path,
+) -> None:
+    """torch.compile goes on in a second region, called where it begins: on line 9."""
+    trace = TraceMaker().mark(2, 0, 60).op("Torch-Compiled Region: 0/0", 1, 50).mark(9, 2, 48)
+    trace.op("Torch-Compiled Region: 1/0", 3, 40).mark(9, 4, 39)
+    trace.op("## Call CompiledFxGraph abc ##", 5, 30).launch(6, 10, 14, 1)
+    _, lines = read_made(trace, tmp_path)
+    assert lines[2].forward_us == pytest.approx(4)
+    assert lines[9].device_us == 0
+
+
 def test_all_kernels_of_a_graph_replay_belong_to_the_line_that_replays(tmp_path: Path) -> None:
     trace = TraceMaker().mark(4, 0, 10).call("cudaGraphLaunch", 1, 5, 77)
     trace.kernel(6, 8, 77).kernel(8, 12, 77).kernel(12, 13, 77)

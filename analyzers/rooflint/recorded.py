@@ -129,12 +129,16 @@ class KernelCost:
 
 @dataclass(frozen=True, slots=True)
 class InsideCost:
-    """The part of a line's cost that one line of a library has, below it."""
+    """The part of a line's cost that one line of a library has, below it.
 
-    path: str
-    line: int
+    Of what torch.compile made, the part of kernels that fuse the same operators: no line is known.
+    """
+
+    path: str | None
+    line: int | None
     function: str | None = None
-    """Qualified, so that the method of a module names the module: `LlamaMLP.forward`."""
+    """Qualified, so that the method of a module names the module: `LlamaMLP.forward`; of fused
+    kernels their operators."""
     forward_us: float = 0.0
     backward_us: float = 0.0
     recompute_us: float = 0.0

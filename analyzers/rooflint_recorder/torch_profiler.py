@@ -128,7 +128,9 @@ _EXPERIMENTAL: tuple[dict[str, Any], ...] = (
 )
 
 _CHATTER = re.compile(
-    rb"^(USDT|STAGE|INFO|WARNING|ERROR):\d{4}-\d\d-\d\d [^\n]*\.cpp:\d+\][^\n]*\n", re.M
+    rb"^(?:(?:USDT|STAGE|INFO|WARNING|ERROR):\d{4}-\d\d-\d\d [^\n]*\.cpp:\d+\]"
+    rb"|\[W\d{4} [\d:.]+ collection\.cpp:\d+\] Warning: )[^\n]*\n",
+    re.M,
 )
 
 

@@ -7,8 +7,10 @@ from array import array
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from rooflint.model import Copy, InsideCost, KernelCost, LineCost, Provenance, Step, SyncCall
+from rooflint.profiles.fused import fused_operators
 from rooflint.profiles.lines import (
     BACKWARD,
     FORWARD,
@@ -110,9 +112,7 @@ class _Line:
     function: str | None = None
     ns: dict[Pass, int] = field(default_factory=lambda: dict.fromkeys(PASSES, 0))
     """Device time by pass."""
-    insides: dict[tuple[str, int], _Inside] = field(
-        default_factory=dict[tuple[str, int], "_Inside"]
-    )
+    insides: dict[_Where, _Inside] = field(default_factory=dict["_Where", "_Inside"])
     cpu_ns: int | None = None
     host_wait_ns: int = 0
     wait_count: int = 0
@@ -132,18 +132,29 @@ class _Line:
     work_ns: int = 0
     precision_ns: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
 
-    def add(self, at: Place, ns: int) -> None:
+    def add(self, at: Place, ns: int, fused: str | None = None) -> None:
         self.ns[at.of] += ns
-        if inside := self.inside_of(at):
+        if inside := self.inside_of(at, fused):
             inside.ns[at.of] += ns
 
-    def inside_of(self, at: Place) -> _Inside | None:
-        return self.insides.setdefault(at.inside, _Inside()) if at.inside else None
+    def inside_of(self, at: Place, fused: str | None = None) -> _Inside | None:
+        if at.inside is None and fused is None:
+            return None
+        path, line = at.inside or (None, None)
+        return self.insides.setdefault(_Where(path, line, fused), _Inside())
+
+
+class _Where(NamedTuple):
+    """A line of a library, or the operators that a kernel fuses."""
+
+    path: str | None
+    line: int | None
+    fused: str | None
 
 
 @dataclass
 class _Inside:
-    """The part that a line of a library has."""
+    """The part of a line's cost that is of there."""
 
     ns: dict[Pass, int] = field(default_factory=lambda: dict.fromkeys(PASSES, 0))
     host_wait_ns: int = 0
@@ -176,6 +187,11 @@ class _Lines:
         self.launched, self.launching_op = _join(timeline)
         directions = map(_direction, timeline.names.values)
         self.crosses_link = [direction in ("HtoD", "DtoH") for direction in directions]
+        self.fused = {
+            name: operators
+            for name, text in enumerate(timeline.names.values)
+            if (operators := fused_operators(text))
+        }
         self.lines: dict[tuple[str, int], _Line] = {}
         self.kernels: dict[tuple[int, int, int], _Kernel] = {}
         self.rows = array("i")
@@ -220,7 +236,8 @@ class _Lines:
                 self.unattributed_ns += duration
             else:
                 at = attribution.places[place]
-                line.add(at, duration)
+                fused = self.fused.get(gpu.name[row]) if not at.inside else None
+                line.add(at, duration, fused)
                 line.launch_count += is_kernel
                 if gpu.kind[row] == COPY and self.crosses_link[gpu.name[row]]:
                     line.copy_ns += duration
@@ -362,15 +379,23 @@ class _Lines:
             InsideCost(
                 path=path,
                 line=number,
-                function=self.function_names.get((path, number)),
+                function=fused or self.function_names.get((path or "", number or 0)),
                 forward_us=inside.ns[FORWARD] / 1000,
                 backward_us=inside.ns[BACKWARD] / 1000,
                 recompute_us=inside.ns[RECOMPUTE] / 1000,
                 host_wait_us=inside.host_wait_ns / 1000,
             )
-            for (path, number), inside in line.insides.items()
+            for (path, number, fused), inside in line.insides.items()
         ]
-        costs.sort(key=lambda cost: (-cost.device_us, -cost.host_wait_us, cost.path, cost.line))
+        costs.sort(
+            key=lambda cost: (
+                -cost.device_us,
+                -cost.host_wait_us,
+                cost.path or "",
+                cost.line or 0,
+                cost.function or "",
+            )
+        )
         return tuple(costs[:MOST_INSIDE])
 
     def kernel_costs(self) -> tuple[KernelCost, ...]:

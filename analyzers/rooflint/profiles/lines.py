@@ -7,6 +7,9 @@ the line that ran the operator. Adding a gradient to a parameter has no number; 
 node that just produced the gradient. What the engine does between nodes is of the line that waits
 for it.
 
+The function that torch.compile made has lines too, those where its graphs begin; what a graph does
+belongs to the line that calls the compiled region.
+
 A line that runs inside of a node is a hook's or a custom function's, part of the backward. Below
 a line of `torch.utils.checkpoint` it is a line of the forward that is computed again.
 """
@@ -98,9 +101,15 @@ class _Frame(NamedTuple):
     """The place of the innermost mark, or `NOWHERE`."""
     of: Pass
     """The pass that a line which begins here is part of."""
+    callers: tuple[int, ...] = ()
+    """The places that called the compiled regions around it, innermost last."""
 
 
 _OUTSIDE = _Frame(1 << 63, NOWHERE, -1, -1, None, NOWHERE, FORWARD)
+_REGION = "Torch-Compiled Region"
+_GRAPH = re.compile(
+    r"CompiledFunction|(?:## Call )?CompiledFxGraph\b.*|Pregraph bytecode|AOTDispatcher Runtime .*"
+)
 _NODE = "autograd::engine::evaluate_function: "
 _ACCUMULATE = "AccumulateGrad"
 _CHECKPOINT = re.compile(r"[/\\]checkpoint(?:ing)?\.py$")
@@ -134,6 +143,8 @@ class _Sweep:
         names = timeline.names.values
         self.is_node = array("b", [name.startswith(_NODE) for name in names])
         self.is_accumulation = array("b", [name.endswith(_ACCUMULATE) for name in names])
+        self.is_region = array("b", [name.startswith(_REGION) for name in names])
+        self.is_graph = array("b", [bool(_GRAPH.fullmatch(name)) for name in names])
         self.checkpoints = {
             name for name, (path, _) in timeline.library_marks.items() if _CHECKPOINT.search(path)
         }
@@ -202,6 +213,7 @@ class _Sweep:
         links, forwards, shapes = host.link, host.forward_thread, host.shape
         place_of, op_of, work_op_of = self.place_of, self.op_of, self.work_op_of
         is_node, is_accumulation = self.is_node, self.is_accumulation
+        is_region, is_graph = self.is_region, self.is_graph
         line_kind, checkpoints = self.line_kind, self.checkpoints
         op_ns, self_ns = self.op_ns, self.self_ns
         stack = [_OUTSIDE]
@@ -239,7 +251,11 @@ class _Sweep:
                 elif is_node[name]:
                     place, of = self._node_within(rows, position), BACKWARD
                 elif sequence >= 0:
+                    if is_graph[name] and outer.callers:
+                        place = outer.callers[-1]
                     self.forward[thread, sequence] = place
+                elif is_graph[name] and outer.callers:
+                    place = outer.callers[-1]
                 shape = shapes[row]
                 if shape > 0:
                     work_op = row
@@ -253,7 +269,10 @@ class _Sweep:
                     if outer.charged is not None:
                         op_ns[outer.charged] -= duration
                 charged = place if counts else None
-                frame = _Frame(end, place, row, work_op, charged, outer.mark, of)
+                callers = outer.callers
+                if is_region[name]:
+                    callers = (*callers, place)
+                frame = _Frame(end, place, row, work_op, charged, outer.mark, of, callers)
             elif kind == line_kind:
                 place = self._spot(_Spot(name, NOWHERE, outer.of))
                 if counts:
@@ -263,7 +282,10 @@ class _Sweep:
                     if outer.charged is not None:
                         op_ns[outer.charged] -= duration
                 mark = place if counts else NOWHERE
-                frame = _Frame(end, place, outer.op, -1, None, mark, outer.of)
+                callers = outer.callers
+                if len(callers) > 1 and callers[-1] == place:
+                    callers = callers[:-1]  # the rest of a function whose graph was broken
+                frame = _Frame(end, place, outer.op, -1, None, mark, outer.of, callers)
             elif kind == LIBRARY_MARK:
                 place, of = outer.place, outer.of
                 if of == BACKWARD and name in checkpoints:
@@ -277,6 +299,8 @@ class _Sweep:
             else:
                 place = outer.place
                 frame = outer._replace(end_ns=end)
+                if is_region[name]:  # an annotation of the script's kind, in some versions
+                    frame = frame._replace(callers=(*outer.callers, place))
             place_of[row] = place
             stack.append(frame)
 
