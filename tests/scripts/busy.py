@@ -36,7 +36,7 @@ def recursion(depth):
 def bursts(count):
     for _ in range(count):
         time.sleep(0.004)
-        straight(150)
+        straight(2000)
 
 
 def on_a_thread():
@@ -56,7 +56,7 @@ WORK = {
     "library": lambda: timed(library, 1_000_000),
     "straight": lambda: timed(straight, 500_000),
     "recursion": lambda: timed(recursion, 21),
-    "bursts": lambda: timed(bursts, 300),
+    "bursts": lambda: timed(bursts, 200),
     "on_a_thread": lambda: timed(on_a_thread, clock=time.process_time),
 }
 

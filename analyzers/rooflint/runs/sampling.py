@@ -203,7 +203,7 @@ class _Looks:
             seen.sample_count += 1
         line = stack[0] if stack else None
         if works and line is not None and line is thread.waited_at and cpu_s < 0.5 * passed_s:
-            return  # it has just woken, where it waited before: its work was elsewhere
+            works = False  # it has just woken, where it waited before: its work was elsewhere
         thread.waited_at = None if works else line
         if works:
             spent_s, thread.owed_s = thread.owed_s, 0.0
