@@ -71,23 +71,6 @@ def test_a_wait_stands_on_the_line_that_waits(spin: Any) -> None:
     assert waited_us == pytest.approx(statistics.median(times["spin"]), rel=0.1)
 
 
-def test_what_a_wait_costs_is_what_its_removal_saves(tmp_path: Path) -> None:
-    script = Path(__file__).parent / "scripts" / "starve.py"
-    step_ms = {
-        mode: float(
-            subprocess.run(
-                [sys.executable, script, mode], capture_output=True, text=True, check=True
-            ).stdout
-        )
-        for mode in ("wait", "later")
-    }
-    report = profile(script, tmp_path, "wait")
-    cost = {line["line"]: line for line in report["lines"]}[line_of(script, "# waits")]
-    said_ms = cost["gpu_idle_us"] / report["step_count"] / 1e3
-    assert cost["verdict"] == "sync-bound"
-    assert said_ms == pytest.approx(step_ms["wait"] - step_ms["later"], rel=0.25, abs=0.2)
-
-
 def test_the_example_is_attributed_and_counted(tmp_path: Path) -> None:
     report = profile(REPOSITORY / "examples" / "train.py", tmp_path)
     attributed_us = sum(line["forward_us"] + line["backward_us"] for line in report["lines"])

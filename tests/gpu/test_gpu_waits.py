@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -92,6 +93,43 @@ def test_the_same_wait_is_free_on_a_step_that_the_gpu_binds(tmp_path: Path) -> N
     )
     line = find(profile(script, "later"), script, "# waits", last=True)
     assert line.verdict and line.verdict.free, line
+
+
+@pytest.mark.parametrize(
+    ("name", "faulty", "mended", "text"),
+    [
+        ("starve", "wait", "later", "# waits"),
+        ("free", "wait", "later", "# waits"),
+        ("pageable", "copy", "resident", "# copies"),
+        ("launches", "eager", "graph", None),
+        ("events", "wait", "stream", "# waits"),
+        ("preparing", "now", "before", "# prepares"),
+    ],
+)
+def test_what_a_change_saves_is_what_was_said(
+    name: str, faulty: str, mended: str, text: str | None, tmp_path: Path
+) -> None:
+    script = Path(shutil.copy(SCRIPTS / f"{name}.py", tmp_path))
+    before_ms, after_ms = step_ms(script, faulty), step_ms(script, mended)
+    report = profile(script, faulty)
+    recording = report.recording
+    if text is None:
+        said_us = recording.without_launches_us
+    else:
+        cost = find(report, script, text).cost
+        assert cost
+        said_us = {
+            "# waits": cost.without_wait_us,
+            "# copies": cost.without_copies_us,
+            "# prepares": cost.without_host_us,
+        }[text]
+    said_ms = (said_us or 0.0) / recording.step_count / 1e3
+    real_ms = before_ms - after_ms
+    print(
+        f"\n{name}: {before_ms:.3f} ms a step, {after_ms:.3f} without: {real_ms:.3f} saved,"
+        f" {said_ms:.3f} said ({said_us is not None})", *recording.notes, sep="\n   "
+    )  # fmt: skip
+    assert said_ms == pytest.approx(real_ms, rel=0.25, abs=0.02 * before_ms)
 
 
 def find(report: Report, script: Path, text: str, last: bool = False) -> LineReport:

@@ -13,14 +13,15 @@ steps, total = 40, torch.zeros((), device="cuda")
 
 
 def prepare():
-    return torch.tensor([number % 7 for number in range(60_000)], dtype=torch.float32)
+    numbers = [number % 7 for number in range(60_000)]  # prepares
+    return torch.tensor(numbers, dtype=torch.float32)
 
 
 prepared = prepare()
 torch.cuda.synchronize()
 start = time.perf_counter()
 for _ in range(steps):
-    batch = prepare() if sys.argv[1] == "now" else prepared  # prepares
+    batch = prepare() if sys.argv[1] == "now" else prepared
     x = batch.to("cuda")[:2048] * weight
     for _ in range(6):
         x = x @ weight
