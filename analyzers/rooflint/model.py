@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from rooflint.recorded import Counters as Counters
     from rooflint.recorded import Device as Device
     from rooflint.recorded import Gain as Gain
+    from rooflint.recorded import IdleCause as IdleCause
     from rooflint.recorded import InsideCost as InsideCost
     from rooflint.recorded import KernelCost as KernelCost
     from rooflint.recorded import KernelKey as KernelKey

@@ -149,6 +149,12 @@ class InsideCost:
         return self.forward_us + self.backward_us + self.recompute_us
 
 
+IdleCause = Literal["host", "data loading", "launch", "sync", "copy", "communication", "other"]
+"""Why a device computes nothing: the host does something else; it loads data; a launch takes its
+few µs to reach the device; the host waited for the device; the device copies; it sends data to
+others or waits for theirs; anything else."""
+
+
 @dataclass(frozen=True, slots=True)
 class LineCost:
     """What one line cost over the recorded window. Divide by `Recording.step_count` to show a step.
@@ -176,6 +182,9 @@ class LineCost:
     """How long the GPU then had nothing to do because of the waiting."""
     launch_idle_us: float = 0.0
     """How long the GPU had nothing to do because this line's launches came late."""
+    idle_us: Mapping[IdleCause, float] = field(default_factory=dict[IdleCause, float])
+    """How long the GPU computed nothing because of this line, by cause: that the host was busy
+    with it, that it waits, copies, communicates, or that its launches take time."""
     launch_count: int = 0
     without_wait_us: float | None = None
     """What the window would be shorter at most if the line did not wait, by replaying the run
@@ -284,6 +293,9 @@ class Recording:
     lines: tuple[LineCost, ...]
     kernels: tuple[KernelCost, ...]
     ranges: tuple[RangeCost, ...] = ()
+    idle_us: Mapping[IdleCause, float] = field(default_factory=dict[IdleCause, float])
+    """How long the GPUs computed nothing, by cause, from the window's start until it and its work
+    were over; with what no line is known for."""
     without_launches_us: float | None = None
     """What the window would be shorter at most if launching kernels took the host no time, by
     replaying the run without that."""

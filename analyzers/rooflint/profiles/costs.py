@@ -9,8 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from rooflint.model import Copy, InsideCost, KernelCost, LineCost, Provenance, Step, SyncCall
+from rooflint.model import (
+    Copy,
+    IdleCause,
+    InsideCost,
+    KernelCost,
+    LineCost,
+    Provenance,
+    Step,
+    SyncCall,
+)
+from rooflint.profiles.doing import Doing, find_turns, what_was_done
 from rooflint.profiles.fused import fused_operators
+from rooflint.profiles.idle import split_idle
 from rooflint.profiles.lines import (
     BACKWARD,
     FORWARD,
@@ -54,6 +65,7 @@ class Costs:
     outside_us: float
     """Device time of work launched outside of the steps, which no line has."""
     step_note: str | None
+    idle_us: Mapping[IdleCause, float]
     replay: Replay | None = None
     without_launches_us: float | None = None
     replay_note: str | None = None
@@ -77,7 +89,9 @@ def count_costs(
     else:
         lines.add_device_work()
         lines.add_waits()
-        lines.add_savings(plain_step_us)
+        if len(timeline.gpu):
+            lines.add_idle()
+            lines.add_savings(plain_step_us)
     lines.add_host_time()
     busy_us, span_us = _busy_and_span(timeline, range(len(timeline.gpu)))
     window_busy_us, window_span_us = _busy_and_span(timeline, lines.rows)
@@ -99,6 +113,7 @@ def count_costs(
         by_function=attribution.by_function,
         outside_us=lines.outside_ns / 1000,
         step_note=steps.note,
+        idle_us=_idle_us(lines.idle_ns),
         replay=lines.replay,
         without_launches_us=lines.without_launches_us,
         replay_note=lines.replay_note,
@@ -118,6 +133,7 @@ class _Line:
     wait_count: int = 0
     gpu_idle_ns: int = 0
     launch_idle_ns: int = 0
+    idle_ns: defaultdict[IdleCause, int] = field(default_factory=lambda: defaultdict(int))
     launch_count: int = 0
     copy_ns: int = 0
     """Of copies between host and device."""
@@ -200,6 +216,9 @@ class _Lines:
         self.outside_ns = 0
         self.waits: list[Wait] = []
         self.wait_of_copy: dict[int, int] = {}
+        self.threads: list[int] = []
+        self.doing = Doing(array("q"), array("i"), array("b"))
+        self.idle_ns: defaultdict[IdleCause, int] = defaultdict(int)
         self.replay: Replay | None = None
         self.replay_note: str | None = None
         self.without_launches_us: float | None = None
@@ -295,24 +314,49 @@ class _Lines:
                     line = self.line(attribution.place_of[waits[idle.wait].row])
                     if line is not None:
                         line.gpu_idle_ns += idle.wait_ns
-                if idle.launch >= 0:
-                    line = self.line(attribution.place_of[idle.launch])
+                if idle.late and idle.call >= 0:
+                    line = self.line(attribution.place_of[idle.call])
                     if line is not None:
                         line.launch_idle_ns += idle.launch_ns
 
-    def add_savings(self, plain_step_us: float | None) -> None:
-        """What the run would be without a line's waits, copies or host work, by replaying it."""
-        if not len(self.timeline.gpu):
-            return
-        known = Known(
-            self.timeline,
-            self.attribution,
+    def add_idle(self) -> None:
+        """The idle time of the devices to its causes, and to the lines behind them."""
+        timeline, attribution = self.timeline, self.attribution
+        window = self.window_ns
+        self.threads = find_turns(timeline, self.launched, window)
+        self.doing = what_was_done(timeline, attribution, self.threads, window)
+        if not self.steps.spans_ns:  # What came before the first work is not known to be late.
+            window = min(timeline.gpu.start_ns), max(timeline.gpu.end_ns)
+        parts = split_idle(
+            timeline,
             self.launched,
+            attribution.place_of,
             self.waits,
             self.wait_of_copy,
-            self.steps,
+            self.doing,
+            window,
         )
-        replay = make_replay(known, plain_step_us)
+        for cause, place, ns in parts:
+            self.idle_ns[cause] += ns
+            line = self.line(place)
+            if line is not None:
+                line.idle_ns[cause] += ns
+
+    def add_savings(self, plain_step_us: float | None) -> None:
+        """What the run would be without a line's waits, copies or host work, by replaying it."""
+        replay = make_replay(
+            Known(
+                timeline=self.timeline,
+                attribution=self.attribution,
+                launched=self.launched,
+                waits=self.waits,
+                wait_of_copy=self.wait_of_copy,
+                steps=self.steps,
+                threads=self.threads,
+                doing=self.doing,
+            ),
+            plain_step_us,
+        )
         if isinstance(replay, str):
             self.replay_note = replay
             return
@@ -357,6 +401,7 @@ class _Lines:
                 gpu_idle_us=line.gpu_idle_ns / 1000,
                 launch_idle_us=line.launch_idle_ns / 1000,
                 launch_count=line.launch_count,
+                idle_us=_idle_us(line.idle_ns),
                 without_wait_us=line.without_wait_us,
                 without_copies_us=line.without_copies_us,
                 without_host_us=line.without_host_us,
@@ -494,6 +539,10 @@ class _Lines:
         kernel.bytes = (
             None if kernel.bytes is None or byte_count is None else kernel.bytes + byte_count
         )
+
+
+def _idle_us(idle_ns: Mapping[IdleCause, int]) -> dict[IdleCause, float]:
+    return {cause: idle_ns[cause] / 1000 for cause in sorted(idle_ns) if idle_ns[cause]}
 
 
 def _join(timeline: Timeline) -> tuple[array[int], array[int]]:

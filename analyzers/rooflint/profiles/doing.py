@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rooflint.profiles.lines import NOWHERE, Attribution
@@ -74,7 +74,7 @@ def find_turns(
     if not candidates:
         return []
     main = max(candidates, key=lambda own: (len(launches[own]), len(work[own]), -own))
-    busy = _union(work[main])
+    busy = union(work[main])
     starts, ends = [start for start, _ in busy], [end for _, end in busy]
 
     def is_busy(moment: int) -> bool:
@@ -165,7 +165,8 @@ def _overlaid(main: Doing, other: Doing) -> Doing:
     return merged
 
 
-def _union(intervals: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def union(intervals: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same moments in intervals that are in order and apart."""
     joined: list[tuple[int, int]] = []
     for start, end in sorted(intervals):
         if joined and start <= joined[-1][1]:

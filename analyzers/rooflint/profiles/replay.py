@@ -35,8 +35,8 @@ from rooflint.profiles.calls import (
     Action,
 )
 
-PASSES = 3
-"""Through the recorded steps: the last one is taken, when the first have filled the queues."""
+WARM_UP_STEPS = 4
+"""After so many, a run from an idle device is as in the long run: the queues are filled."""
 
 PLAIN_STEPS = 3
 """So many steps are timed without the recorder, from an idle device until it is idle again."""
@@ -88,10 +88,22 @@ class Replay:
 
     def __init__(self, steps: ReplayedSteps, plain_step_us: float | None = None) -> None:
         self._steps = steps
+        self._passes = 1 + ceil(WARM_UP_STEPS / steps.step_count)
         self._launching = {call.place for call in steps.calls if call.kernels}
+        self._of_place: defaultdict[Place | None, list[int]] = defaultdict(list)
+        self._behind: defaultdict[Place | None, list[int]] = defaultdict(list)
+        self._of_kernel: defaultdict[KernelKey, list[int]] = defaultdict(list)
+        for index, call in enumerate(steps.calls):
+            self._of_place[call.place].append(index)
+            for place in {place for place, _, _ in call.before}:
+                self._behind[place].append(index)
+            for key in {key for key, _ in call.kernels}:
+                self._of_kernel[key].append(index)
         self._recorder_ns = 0.0
+        self._unchanged = self._changed(Change())
         if plain_step_us is not None:
             self._recorder_ns = self._find_recorder_ns(plain_step_us * 1000)
+            self._unchanged = self._changed(Change())
         self.step_us = self._long_run_us(Change())
         """A step without the recorder, in the long run."""
         self.hosts_us = self._find_hosts_us()
@@ -99,14 +111,14 @@ class Replay:
 
     def as_recorded_ns(self) -> tuple[float, float]:
         """When the host and the devices were done with what was recorded, by the replay."""
-        return run(self._steps, self._program(Change()), 1, self._steps.busy_until)[0]
+        return run(self._steps, self._unchanged, 1, self._steps.busy_until)[0]
 
     def gain_us(self, change: Change) -> float:
         """What a step loses by it, at most."""
         return max(0.0, self.step_us - self._long_run_us(change))
 
     def _long_run_us(self, change: Change) -> float:
-        ends = run(self._steps, self._program(change), PASSES)
+        ends = run(self._steps, self._program(change), self._passes)
         return (max(ends[-1]) - max(ends[-2])) / self._steps.step_count / 1000
 
     def _find_recorder_ns(self, plain_step_ns: float) -> float:
@@ -115,7 +127,7 @@ class Replay:
 
         def is_longer(recorder_ns: float) -> bool:
             self._recorder_ns = recorder_ns
-            end = max(run(self._steps, self._program(Change()), passes)[-1])
+            end = max(run(self._steps, self._changed(Change()), passes)[-1])
             return end > plain_step_ns * passes * self._steps.step_count
 
         low, high = 0.0, MOST_RECORDER_NS
@@ -143,36 +155,47 @@ class Replay:
         return dict(hosts)
 
     def _program(self, change: Change) -> Program:
-        """The calls without what the change takes away, and without the recorder."""
+        """The calls without what the change takes away: those that it concerns, made anew."""
+        if change.launches:
+            return self._changed(change)
+        rows, last = self._unchanged
+        rows = rows.copy()
+        concerned = [
+            *(self._of_place[place] for place in change.waits | change.copies),
+            *(self._behind[place] for place in change.hosts),
+            *(self._of_kernel[key] for key in change.kernels),
+        ]
+        for index in {index for own in concerned for index in own}:
+            rows[index] = self._row(self._steps.calls[index], change)
+        return rows, self._last(change) if change.hosts else last
+
+    def _changed(self, change: Change) -> Program:
+        return [self._row(call, change) for call in self._steps.calls], self._last(change)
+
+    def _row(self, call: Call, change: Change) -> _Row:
+        action = call.action
+        kind, own, work, tail = action.kind, action.own, action.work, action.tail
+        gone = call.copies and call.place in change.copies
+        if kind in _WAITS and (gone or call.place in change.waits):
+            kind, own, tail = LAUNCH if kind == BLOCK else NOTHING, 0.0, 0.0
+        if gone:
+            own = work = 0.0
+        if change.launches and kind == LAUNCH:
+            own = 0.0
+        for key, ns in call.kernels if change.kernels else ():
+            work -= (1 - change.kernels.get(key, 1.0)) * ns
+        ratio = self._unslowed_ratio(action.gap + action.own, action.events)
+        gap = ratio * self._left(action.gap, call.before, change)
+        return (
+            gap, ratio * own, kind, action.stream, action.latency, action.queued,
+            max(0.0, work), tail, action.event, action.sets,
+        )  # fmt: skip
+
+    def _last(self, change: Change) -> float:
         steps = self._steps
-        rows: list[_Row] = []
-        for call in steps.calls:
-            action = call.action
-            kind, own, work, tail = action.kind, action.own, action.work, action.tail
-            gone = change.copies and call.copies and call.place in change.copies
-            if kind in _WAITS and (gone or call.place in change.waits):
-                kind, own, tail = LAUNCH if kind == BLOCK else NOTHING, 0.0, 0.0
-            if gone:
-                own = work = 0.0
-            if change.launches and kind == LAUNCH:
-                own = 0.0
-            if change.kernels:
-                work -= sum(
-                    (1 - change.kernels[key]) * ns
-                    for key, ns in call.kernels
-                    if key in change.kernels
-                )
-            ratio = self._unslowed_ratio(action.gap + action.own, action.events)
-            gap = ratio * self._left(action.gap, call.before, change)
-            rows.append(
-                (
-                    gap, ratio * own, kind, action.stream, action.latency, action.queued,
-                    max(0.0, work), tail, action.event, action.sets,
-                )
-            )  # fmt: skip
         last = float(sum(ns for _, _, ns in steps.last))
         ratio = self._unslowed_ratio(last, steps.last_events)
-        return rows, ratio * self._left(last, steps.last, change)
+        return ratio * self._left(last, steps.last, change)
 
     def _left(self, gap: float, before: tuple[Stretch, ...], change: Change) -> float:
         """What is left of the host's own work."""

@@ -58,16 +58,22 @@ class DeviceEvent:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """One gap on a device, split by who caused it; host rows, -1 for nobody."""
+    """One gap on a device, and who caused it."""
 
     start_ns: int
     end_ns: int
     wait: int
     """Index of the wait that caused it, or -1."""
     wait_ns: int
-    launch: int
-    """Host row of the call that ended it, if that came late; else -1."""
-    launch_ns: int
+    call: int
+    """Host row of the call that ended it, or -1."""
+    late: bool
+    """Whether that was made when the device had already run dry."""
+
+    @property
+    def launch_ns(self) -> int:
+        """How much of it is due to a late call."""
+        return self.end_ns - self.start_ns - self.wait_ns if self.late else 0
 
 
 def find_waits(
@@ -187,13 +193,7 @@ def find_idle(
                 cause = behind
             wait_ns = min(gap, lead_ns) if cause >= 0 else 0
             lead_ns -= wait_ns
-            launch = event.call if late else -1
-            gaps.append(
-                Idle(
-                    busy_until, event.start_ns, cause, wait_ns,
-                    launch, gap - wait_ns if late else 0,
-                )
-            )  # fmt: skip
+            gaps.append(Idle(busy_until, event.start_ns, cause, wait_ns, event.call, late))
         if busy_until is None or event.end_ns > busy_until:
             busy_until = event.end_ns
         own_copy = event.call in wait_of_copy

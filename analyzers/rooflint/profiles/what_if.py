@@ -9,7 +9,7 @@ from statistics import median
 
 from rooflint.model import Change, KernelKey
 from rooflint.profiles.calls import Action, Calls, find_calls
-from rooflint.profiles.doing import find_turns, what_was_done
+from rooflint.profiles.doing import Doing
 from rooflint.profiles.lines import BACKWARD, Attribution
 from rooflint.profiles.replay import Call, Place, Replay, ReplayedSteps, Stretch
 from rooflint.profiles.steps import Steps
@@ -22,7 +22,7 @@ AGREES_RATIO = 0.03
 PLAIN_RATIO = 0.1
 """Steps that the device alone makes so much longer than the plain ones are not like these."""
 
-MOST_CALLS = 6000
+MOST_CALLS = 4000
 """That are replayed in one pass; of longer recordings the last steps are."""
 
 MOST_CALLS_A_STEP = 50_000
@@ -42,6 +42,9 @@ class Known:
     waits: Sequence[Wait]
     wait_of_copy: dict[int, int]
     steps: Steps
+    threads: Sequence[int]
+    """Those that are the host."""
+    doing: Doing
 
 
 def make_replay(known: Known, plain_step_us: float | None) -> Replay | str:
@@ -51,12 +54,11 @@ def make_replay(known: Known, plain_step_us: float | None) -> Replay | str:
     if isinstance(spans, str):
         return spans
     window = spans[0][0], spans[-1][1]
-    threads = find_turns(timeline, launched, window)
     blocking = [call for wait in known.waits for call in wait.calls]
-    calls = find_calls(timeline, launched, blocking, threads, window)
+    calls = find_calls(timeline, launched, blocking, known.threads, window)
     if calls.device_length_ns <= 0:
         return "no launch of the GPU's work was recorded in its steps"
-    steps = _replayed_steps(known, calls, threads, window, len(spans))
+    steps = _replayed_steps(known, calls, len(spans))
     replay = Replay(steps)
     for replayed_ns, recorded_ns in zip(
         replay.as_recorded_ns(), (calls.length_ns, calls.device_length_ns), strict=True
@@ -98,11 +100,8 @@ def _chosen_steps(known: Known) -> Sequence[tuple[int, int]] | str:
     return chosen[::-1]
 
 
-def _replayed_steps(
-    known: Known, calls: Calls, threads: Sequence[int], window: tuple[int, int], step_count: int
-) -> ReplayedSteps:
+def _replayed_steps(known: Known, calls: Calls, step_count: int) -> ReplayedSteps:
     timeline, attribution = known.timeline, known.attribution
-    doing = what_was_done(timeline, attribution, threads, window)
     places = [(place.path, place.line) for place in attribution.places]
     copying = {
         call for number in {*known.wait_of_copy.values()} for call in known.waits[number].calls
@@ -111,7 +110,7 @@ def _replayed_steps(
     def stretches(between: tuple[int, int]) -> tuple[Stretch, ...]:
         return tuple(
             (places[number] if number >= 0 else None, loading, ns)
-            for number, loading, ns in doing.between(*between)
+            for number, loading, ns in known.doing.between(*between)
         )
 
     def call_of(action: Action) -> Call:
