@@ -12,6 +12,7 @@ from typing import cast
 
 from rooflint.model import (
     Counters,
+    IdleCause,
     InsideCost,
     KernelCost,
     LineCost,
@@ -61,6 +62,7 @@ def _report(report: Report) -> dict[str, object]:
         "window_busy_us": recording.busy_us,
         "plain_step_us": recording.plain_step_us,
         "counters_ratio": recording.counters_ratio,
+        "idle_us": _idle(recording.idle_us),
         "without_launches_us": recording.without_launches_us,
         "python": _python(recording.python) if recording.python else None,
         "verdict": _verdict(report.step),
@@ -121,6 +123,7 @@ def _line(line: LineReport, functions: Mapping[int, str]) -> dict[str, object]:
         "reason": verdict.reason if verdict else None,
         "advice": verdict.advice if verdict else None,
         "free": verdict.free if verdict else None,
+        "idle_us": _idle(cost.idle_us) if measured else None,
         "without_wait_us": cost.without_wait_us,
         "without_copies_us": cost.without_copies_us,
         "without_host_us": cost.without_host_us,
@@ -140,6 +143,10 @@ def _inside(inside: InsideCost) -> dict[str, object]:
         "recompute_us": inside.recompute_us,
         "host_wait_us": inside.host_wait_us,
     }
+
+
+def _idle(idle_us: Mapping[IdleCause, float]) -> dict[str, float]:
+    return {cause.replace(" ", "_"): us for cause, us in sorted(idle_us.items())}
 
 
 def _kernel(kernel: KernelCost, recording: Recording) -> dict[str, object]:
