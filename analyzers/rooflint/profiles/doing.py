@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from rooflint.profiles.lines import NOWHERE, Attribution
 from rooflint.profiles.timeline import ANNOTATION, CALL, FUNCTION, MARK, OP, Timeline
@@ -96,10 +97,8 @@ def what_was_done(
     timeline: Timeline, attribution: Attribution, threads: Sequence[int], window_ns: tuple[int, int]
 ) -> Doing:
     """The stretches of threads that take turns; the first of them does what no other does."""
-    main, *others = [_stretches(timeline, attribution, thread, window_ns) for thread in threads]
-    for other in others:
-        main = _overlaid(main, other)
-    return main
+    done = [_stretches(timeline, attribution, thread, window_ns) for thread in threads]
+    return reduce(_overlaid, done, Doing(array("q"), array("i"), array("b")))
 
 
 def _stretches(
@@ -152,12 +151,14 @@ def _stretches(
 
 def _overlaid(main: Doing, other: Doing) -> Doing:
     """What `other` does where it does something, else what `main` does."""
+    if not main.start_ns:
+        return other
     merged = Doing(array("q"), array("i"), array("b"))
     moments = sorted({*main.start_ns, *other.start_ns})
     for moment in moments:
         for doing in (other, main):
             index = bisect_right(doing.start_ns, moment) - 1
-            if index >= 0 and (doing is main or doing.place[index] != NOWHERE):
+            if index >= 0 and (doing.place[index] != NOWHERE or doing is main):
                 merged.start_ns.append(moment)
                 merged.place.append(doing.place[index])
                 merged.loading.append(doing.loading[index])
