@@ -176,6 +176,38 @@ def test_the_step_loop_is_found(tmp_path: Path, loop: str, steps: int) -> None:
 
 
 @needs_torch
+@pytest.mark.parametrize(
+    ("loop", "file"),
+    [
+        ("batches", "no_optimizer.py"),
+        ("tokens", "site-packages/generating.py"),
+        ("forever", "no_optimizer.py"),
+        ("after_loading", "no_optimizer.py"),
+        ("then_trains", "no_optimizer.py"),
+    ],
+)
+def test_the_step_loop_is_found_without_an_optimizer(tmp_path: Path, loop: str, file: str) -> None:
+    text = (SCRIPTS / file).read_text()
+    place = max(text.find(f"def {loop}()"), 0)
+    line = text[: text.index("# the loop", place)].count("\n") + 1
+
+    run = record(tmp_path, str(SCRIPTS / "no_optimizer.py"), loop)
+
+    window = run.meta["window"]
+    assert window["step_line"] == [str(SCRIPTS / file), line]
+    assert window["step_count"] == 3
+    counted = loop == "then_trains"
+    assert window["steps_seen"] == (12 if counted else None)
+    plainly_timed = counted or sys.version_info >= (3, 12)
+    assert (window["plain_step_us"] is not None) == plainly_timed
+    names = [event["name"] for event in run.trace if event.get("cat") == "user_annotation"]
+    first = window["first_step"]
+    assert [name for name in names if name.startswith("ProfilerStep#")][:3] == [
+        f"ProfilerStep#{first + number}" for number in range(3)
+    ]
+
+
+@needs_torch
 def test_as_many_steps_are_recorded_as_asked_after_as_many_as_asked(tmp_path: Path) -> None:
     run = record(tmp_path, str(SCRIPTS / "train.py"), "20", window={"steps": 5, "warmup": 4})
     window = run.meta["window"]

@@ -5,6 +5,9 @@
 - `recorder`: holds the parts together for one run
 - `window`: which part of the run is recorded
 - `steps`: finds the loop whose iterations are the steps
+- `lookout`: finds it where no optimizer steps; `steady`: unless it is only loading something
+- `stack`: the frames that this thread is in
+- `main_thread`: calls a function on the main thread
 - `imports`: says when the script has imported torch
 - `marks`: a range per executed line of the user's own files
 - `libraries`: which lines of libraries are marked too

@@ -15,9 +15,11 @@ import os
 import sys
 import threading
 
+from rooflint_recorder.deadline import Deadline
 from rooflint_recorder.imports import after_import
 from rooflint_recorder.marks import LineMarks, Unavailable, line_marks
 from rooflint_recorder.program import Stop
+from rooflint_recorder.steady import Steady
 from rooflint_recorder.steps import Steps, on_every_optimizer_step
 from rooflint_recorder.traces import Traces
 from rooflint_recorder.window import EARLY_MARKS, Action, Asked, Window
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from rooflint_recorder.torch_profiler import TorchProfiler
 
 DOMAIN = "rooflint"
+LOOK_SECONDS = 0.5
 
 
 class CounterRun:
@@ -42,6 +45,9 @@ class CounterRun:
         self.stopped = False
         self._files = files
         self._step: int | None = config["step"]
+        self._loop: tuple[str, int] | None = config["loop"] and (*config["loop"],)
+        """The loop of the steps, where no optimizer names it."""
+        self._looks = Deadline()
         self._stop_after = Asked(**config.get("window", {})).stop_after
         self._plan: dict[str, dict[str, int]] = config["plan"]
         self._process = os.getpid()
@@ -53,7 +59,11 @@ class CounterRun:
         self._profiler: TorchProfiler | None = None
 
     def get_ready(self) -> None:
-        os.register_at_fork(after_in_child=self._abandon)
+        os.register_at_fork(
+            before=self._looks.pause,
+            after_in_parent=self._looks.go_on,
+            after_in_child=self._abandon,
+        )
         after_import("torch", self._torch_is_there)
 
     def _torch_is_there(self) -> None:
@@ -61,6 +71,7 @@ class CounterRun:
             return
         import torch
 
+        from rooflint_recorder.main_thread import OnMainThread
         from rooflint_recorder.torch_profiler import TorchProfiler
 
         with contextlib.suppress(Unavailable):
@@ -72,9 +83,10 @@ class CounterRun:
             if self._step is None:
                 torch.cuda._lazy_call(self._begin)  # type: ignore[attr-defined]
                 return
-            window = Window(clock=float, asked=Asked(steps=1, warmup=self._step))
-            window.time_plain_steps = False
-            self._steps = Steps(self._files, self._marks, window, self._do)
+            window = Window(clock=None, asked=Asked(steps=1, warmup=self._step))
+            self._steps = Steps(self._files, self._marks, window, self._do, Steady(), self._loop)
+            if self._loop is not None:
+                self._looks.start(LOOK_SECONDS, OnMainThread(self._look).soon)
             on_every_optimizer_step(self._stepped)
 
     def _give_way(self) -> None:
@@ -87,8 +99,15 @@ class CounterRun:
             assert self._steps is not None
             self._steps.stepped(optimizer)
 
+    def _look(self) -> None:
+        """Until the loop is found: it runs for seconds, but it may not have begun."""
+        if os.getpid() == self._process and self._steps is not None:
+            with contextlib.suppress(Exception):
+                self._steps.look()
+
     def _do(self, action: Action) -> None:
         if action is Action.RECORD:
+            self._looks.stop()
             self._begin()
         elif action in (Action.CLOSE, Action.DISCARD):
             self._end()

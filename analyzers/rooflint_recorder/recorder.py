@@ -22,7 +22,8 @@ from rooflint_recorder.imports import after_import
 from rooflint_recorder.libraries import LibraryFiles
 from rooflint_recorder.marks import LineMarks, Unavailable, line_marks
 from rooflint_recorder.sources import OwnFiles
-from rooflint_recorder.steps import Steps, on_every_optimizer_step
+from rooflint_recorder.steady import Steady
+from rooflint_recorder.steps import Steps, on_every_optimizer_step, optimizer_exists
 from rooflint_recorder.window import (
     EARLY_MARKS,
     EARLY_SECONDS,
@@ -40,9 +41,11 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
+    from rooflint_recorder.main_thread import OnMainThread
     from rooflint_recorder.torch_profiler import TorchProfiler
 
 INTERRUPTED = 130
+FIRST_LOOK_SECONDS = 1.0
 
 
 def run(config: dict[str, Any], target: list[str], executable_arguments: int) -> None:
@@ -111,9 +114,15 @@ class Recorder:
         self._marks: LineMarks | None = None
         self._libraries: LibraryFiles | None = None
         self._deadline = Deadline()
+        self._looks = Deadline()
+        self._next_look_s = 0.0
+        self._call_look: OnMainThread | None = None
+        self._steady = Steady()
         self._step_mark: Any = None
         self._early: Any = None
         """What was recorded before the window, kept until the window holds a whole step."""
+        self._kept_window: dict[str, Any] | None = None
+        """What was written before other steps were looked for."""
         self._result: Any = None
         self._trace_written = False
         self._start_s = 0.0
@@ -128,8 +137,8 @@ class Recorder:
     def get_ready(self) -> None:
         """Start as soon as the script has imported torch."""
         os.register_at_fork(
-            before=self._deadline.pause,
-            after_in_parent=self._deadline.go_on,
+            before=self._pause,
+            after_in_parent=self._go_on,
             after_in_child=self._abandon,
         )
         atexit.register(self.finish)
@@ -165,6 +174,7 @@ class Recorder:
             import torch
             from torch._C._profiler import _RecordFunctionFast
 
+            from rooflint_recorder.main_thread import OnMainThread
             from rooflint_recorder.torch_profiler import TorchProfiler
 
             self._profiler = TorchProfiler()
@@ -177,7 +187,8 @@ class Recorder:
                 self._marks = marks
                 self._libraries = LibraryFiles(self._files)
                 marks.mark_libraries(self._libraries)
-                self._steps = Steps(self._files, marks, self._window, self._follow)
+                self._steps = Steps(self._files, marks, self._window, self._follow, self._steady)
+                self._call_look = OnMainThread(self._look)
                 on_every_optimizer_step(self._stepped)
             self._start_early()
             # CUDA is observed from when the script itself starts it: whichever devices it
@@ -188,11 +199,37 @@ class Recorder:
         with self._noting("CUDA could not be observed"):
             if self._abandoned() or self._cuda:
                 return
-            self._cuda = True
+            self._cuda = self._steady.cuda = True
+            if self._steps is not None:
+                self._steps.forget_if_uncounted()  # that was a loop of the CPU's
             if self._window.restart_early():
                 self._stop()
                 self._result = self._early_part_s = None
                 self._start_early()
+
+    def _look(self) -> None:
+        """No optimizer has stepped for 1, 2, 4, 8 ... s: which loop is the script in?"""
+        now_s = time.monotonic()
+        if self._abandoned() or self._busy or self._steps is None or now_s < self._next_look_s:
+            return
+        if self._window.stage is Stage.CLOSED or self._finished:
+            self._looks.stop()
+            return
+        with self._noting("The steps could not be looked for"):
+            age_s = now_s - self._start_s
+            early = age_s < EARLY_SECONDS and self._window.stage is Stage.EARLY
+            if early and (optimizer_exists() or (facts.has_gpu() and not self._cuda)):
+                self._look_in(EARLY_SECONDS - age_s)  # what is expected may still come
+                return
+            self._look_in(age_s)
+            self._steady.needs_gpu = early and self._cuda
+            if self._window.stage is not Stage.RECORDED:
+                self._steps.look()
+
+    def _look_in(self, seconds: float) -> None:
+        self._next_look_s = time.monotonic() + seconds
+        assert self._call_look is not None
+        self._looks.start(seconds, self._call_look.soon)
 
     def _stepped(self, optimizer: int) -> None:
         with self._noting("The steps could not be followed"):
@@ -254,6 +291,11 @@ class Recorder:
             elif action is Action.DISCARD:
                 self._stop()
                 self._result = None
+            elif action is Action.REOPEN:
+                self._kept_window = self._about_window()
+                self._trace_written = False
+                if self._profiler is not None:
+                    self._profiler.make_way(self._others_profile)
             elif action is Action.CLOSE:
                 self._stop()
                 if self._window.stage is Stage.CLOSED:
@@ -281,6 +323,8 @@ class Recorder:
     def _start_early(self) -> None:
         marks = EARLY_MARKS if self._asked.seconds is None else WINDOW_MARKS
         self._start(marks, self._asked.seconds or EARLY_SECONDS)
+        if self._profiler is not None and self._steps is not None:
+            self._look_in(FIRST_LOOK_SECONDS)
 
     def _start(self, marks: int, seconds: float) -> None:
         self._start_s = time.monotonic()
@@ -347,7 +391,7 @@ class Recorder:
             from rooflint_recorder.torch_profiler import save
 
             save(self._result, os.path.join(self._folder, recording_folder.TRACE))
-            self._result = None
+            self._result = self._kept_window = None
             self._trace_written = True
         if self._trace_written:
             self._notes.extend(self._what_is_missing())
@@ -371,7 +415,6 @@ class Recorder:
     def _meta(self, ended: bool) -> dict[str, Any]:
         from datetime import datetime, timezone
 
-        window = self._window
         meta: dict[str, Any] = {
             "made_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "argv": self._argv_of_script(),
@@ -381,17 +424,7 @@ class Recorder:
             "device": facts.cpu(),
             "files": {},
             "functions": {},
-            "window": {
-                "first_step": window.first_step,
-                "step_count": window.whole_steps or None,
-                "steps_seen": window.steps_seen or None,
-                "plain_step_us": window.plain_step_us,
-                "step_line": self._steps.line if self._steps else None,
-                "why_closed": window.why_closed,
-                "mark_count": self._marks.count if self._marks else 0,
-                "library_mark_count": self._marks.library_count if self._marks else 0,
-                "asked": self._asked._asdict(),
-            },
+            "window": self._kept_window or self._about_window(),
             "host_peaks": None,
             "exit": {"code": self.exit_code, "error": self.exit_error},
             "notes": self._notes,
@@ -412,6 +445,20 @@ class Recorder:
                 meta["functions"].update(self._libraries.functions())
         return meta
 
+    def _about_window(self) -> dict[str, Any]:
+        window, steps = self._window, self._steps
+        return {
+            "first_step": window.first_step,
+            "step_count": window.whole_steps or None,
+            "steps_seen": (window.steps_seen or None) if steps and steps.counted else None,
+            "plain_step_us": window.plain_step_us,
+            "step_line": steps.line if steps else None,
+            "why_closed": window.why_closed,
+            "mark_count": self._marks.count if self._marks else 0,
+            "library_mark_count": self._marks.library_count if self._marks else 0,
+            "asked": self._asked._asdict(),
+        }
+
     def _argv_of_script(self) -> list[str]:
         """What the script found in `sys.argv`; of `-m`, Python makes the module's path later."""
         if self._argv[0] != "-m":
@@ -430,6 +477,14 @@ class Recorder:
 
     def _abandoned(self) -> bool:
         return os.getpid() != self._process
+
+    def _pause(self) -> None:
+        self._deadline.pause()
+        self._looks.pause()
+
+    def _go_on(self) -> None:
+        self._deadline.go_on()
+        self._looks.go_on()
 
     def _abandon(self) -> None:
         """This is a forked child: it runs unrecorded."""

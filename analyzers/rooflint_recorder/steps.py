@@ -1,28 +1,27 @@
-"""Finds the loop whose iterations are the training steps.
+"""Finds the loop whose iterations are the steps.
 
-It is the innermost loop that its function did not leave between two steps of the same
-optimizer: not the loop over optimizers or parameter groups inside of it, not the loop over
-epochs around it, and for a GAN the one loop that steps both.
+Where an optimizer steps, it is the innermost loop that its function did not leave between two
+steps of the same optimizer: not the loop over optimizers or parameter groups inside of it, not
+the loop over epochs around it, and for a GAN the one loop that steps both. Where none does, it
+is the loop that the `Lookout` finds.
 """
-
-# pyright: reportPrivateUsage=false
-# `sys._getframe` is how a Python program sees its own stack.
 
 from __future__ import annotations
 
-import os
-import sys
 from types import CodeType, FrameType
 
+from rooflint_recorder.lookout import Found, Lookout
+from rooflint_recorder.stack import OURS, stack, torch_folder
 from rooflint_recorder.window import Action, Stage, Window
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
     from rooflint_recorder.marks import LineMarks
     from rooflint_recorder.sources import Loop, OwnFiles
+    from rooflint_recorder.steady import Steady
 
 
 MISTAKES = 3
@@ -32,8 +31,15 @@ class Steps:
     """Told of optimizer steps, it finds the loop and tells the window of its iterations."""
 
     def __init__(
-        self, files: OwnFiles, marks: LineMarks, window: Window, do: Callable[[Action], None]
+        self,
+        files: OwnFiles,
+        marks: LineMarks,
+        window: Window,
+        do: Callable[[Action], None],
+        steady: Steady,
+        only: tuple[str, int] | None = None,
     ) -> None:
+        self._lookout = Lookout(files, marks, self._found, steady, only)
         self._files = files
         self._marks = marks
         self._window = window
@@ -55,10 +61,31 @@ class Steps:
             return None
         return [self._files.absolute(self._loop.code.co_filename), self._loop.loop.first]
 
+    @property
+    def counted(self) -> bool:
+        """Whether all steps of the run are counted: where an optimizer tells of each."""
+        return self._loop is None or self._loop.leader is not None
+
+    def look(self) -> None:
+        """No optimizer has named the loop: see which loops the script is in."""
+        if self._loop is not None:
+            if self._loop.leader is not None or self._loop.holds_caller():
+                return
+            self._forget_loop()  # it ended before it was recorded
+        if self._search is not None:
+            self._search.give_up()
+            self._search = None
+        self._lookout.look()
+
     def stepped(self, optimizer: int) -> None:
         """An optimizer has stepped, somewhere below the caller."""
         if self._loop is None:
+            self._lookout.give_up()
             self._look_for_loop(optimizer)
+        elif self._loop.leader is None:
+            if not self._loop.holds_caller():
+                self._forget_loop()
+                self._look_for_loop(optimizer)
         elif optimizer == self._loop.leader:
             if self._window.stage is Stage.CLOSED:
                 self._window.steps_seen += self._loop.iterations_per_step
@@ -75,13 +102,12 @@ class Steps:
         ):
             # It was an inner loop, of a critic for example; or the training goes on elsewhere.
             self._mistakes += 1
-            self._do(self._window.another_loop())
-            self._unwatch()
-            self._loop = None
+            self._forget_loop()
             self._look_for_loop(optimizer)
 
     def count_only(self) -> None:
         """The window is closed: watch no lines, keep no frames, count by optimizer steps."""
+        self._lookout.give_up()
         if self._search is not None:
             self._search.give_up()
             self._search = None
@@ -109,14 +135,28 @@ class Steps:
             search, self._search = self._search, None
             loop = search.decide()
             if loop is not None:
-                self._follow(loop)
+                self._follow(loop, 2 * loop.iterations_per_step)
 
-    def _follow(self, loop: _StepLoop) -> None:
+    def _found(self, found: Found) -> None:
+        self._follow(_StepLoop(found.frame, found.loop, found.anchor, None, 1), found.rounds)
+
+    def forget_if_uncounted(self) -> None:
+        """What it found without an optimizer no longer counts."""
+        self._lookout.give_up()
+        if self._loop is not None and self._loop.leader is None:
+            self._forget_loop()
+
+    def _forget_loop(self) -> None:
+        self._do(self._window.another_loop())
+        self._unwatch()
+        self._loop = None
+
+    def _follow(self, loop: _StepLoop, steps_seen: int) -> None:
         self._loop = loop
         self._inside, self._just_began, self._went_round = True, False, False
-        self._window.steps_seen = 2 * loop.iterations_per_step
-        if not self._marks.watching_is_free and loop.iterations_per_step != 1:
-            self._window.time_plain_steps = False
+        self._window.steps_seen = steps_seen
+        one_by_one = loop.leader is not None and loop.iterations_per_step == 1
+        self._window.time_plain_steps = self._marks.watching_is_free or one_by_one
         assert loop.frame is not None
         self._marks.watch(loop.frame, self._saw)
 
@@ -170,7 +210,7 @@ class Steps:
         """Steps are counted here where watching lines would slow them down."""
         loop = self._loop
         assert loop is not None
-        frame = next((frame for frame in _stack() if frame.f_code is loop.code), None)
+        frame = next((frame for frame in stack() if frame.f_code is loop.code), None)
         if frame is not loop.frame:
             loop.frame = frame  # another epoch, in another call
             self._window.left(began=False)
@@ -183,23 +223,28 @@ class _StepLoop:
     """The loop, and the line whose execution begins an iteration."""
 
     def __init__(
-        self, frame: FrameType, loop: Loop, anchor: int, leader: int, iterations_per_step: int
+        self,
+        frame: FrameType,
+        loop: Loop,
+        anchor: int,
+        leader: int | None,
+        iterations_per_step: int,
     ) -> None:
         self.frame: FrameType | None = frame
         self.code: CodeType = frame.f_code
         self.loop = loop
         self.anchor = anchor
         self.leader = leader
-        """The identity of the optimizer whose steps named the loop."""
+        """The identity of the optimizer whose steps named the loop, if one did."""
         self.iterations_per_step = iterations_per_step
 
     def holds_caller(self) -> bool:
         """Whether the loop is running, and the caller runs inside of it."""
-        frame = self.frame
-        return (
-            frame is not None
-            and any(frame is one for one in _stack())
+        return any(
+            frame.f_code is self.code
+            and (self.frame is None or frame is self.frame)
             and self.loop.first <= frame.f_lineno <= self.loop.last
+            for frame in stack()
         )
 
 
@@ -213,8 +258,8 @@ class _Search:
         self._marks = marks
         self._others = 0
         self._candidates: list[_Candidate] = []
-        not_loops_of_training = ("<", _torch_folder(), _OURS)
-        for frame in _stack():
+        not_loops_of_training = ("<", torch_folder(), OURS)
+        for frame in stack():
             code = frame.f_code
             if not code.co_filename.startswith(not_loops_of_training):
                 loops = files.loops_around(code.co_filename, frame.f_lineno, code.co_firstlineno)
@@ -232,7 +277,7 @@ class _Search:
         """The innermost loop that was not left since; None if all were."""
         candidates = self._candidates
         self.give_up()
-        alive = list(_stack())
+        alive = list(stack())
         for candidate in candidates:
             if candidate.loops and any(candidate.frame is frame for frame in alive):
                 loop = candidate.loops[0]
@@ -273,6 +318,20 @@ class _Candidate:
             self.loops = [loop for loop in self.loops if loop.first <= line <= loop.last]
 
 
+def optimizer_exists() -> bool:
+    """Whether the script has made an optimizer: torch then has put its hooks into the class."""
+    import torch.optim.optimizer as optimizer
+
+    todo: list[Any] = [optimizer.Optimizer]
+    while todo:
+        kind = todo.pop()
+        todo.extend(kind.__subclasses__())
+        step = getattr(kind, "step", None)
+        if getattr(step, "hooked", False):
+            return True
+    return False
+
+
 def on_every_optimizer_step(stepped: Callable[[int], None]) -> Any:
     """Call `stepped` with the identity of each optimizer that steps; None where torch cannot."""
     import torch.optim.optimizer as optimizer
@@ -285,17 +344,3 @@ def on_every_optimizer_step(stepped: Callable[[int], None]) -> Any:
         stepped(id(optimizer))
 
     return register(tell)
-
-
-def _stack() -> Iterator[FrameType]:
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
-
-
-def _torch_folder() -> str:
-    return os.path.dirname(str(sys.modules["torch"].__file__)) + os.sep
-
-
-_OURS = __file__.rpartition("steps.py")[0]

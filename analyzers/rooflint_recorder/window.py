@@ -58,16 +58,18 @@ class Action(Enum):
     RECORD = "start recording, at the beginning of a step"
     STEP = "one recorded step ends here and the next begins"
     DISCARD = "drop what was recorded since RECORD: it holds no whole step"
+    REOPEN = "keep what was written until there are steps of another loop"
     CLOSE = "stop recording for good"
 
 
 class Window:
     """Told of iterations and budgets, it answers what to do.
 
-    `clock` is read only at both ends of the plain stretch: it waits for the device first.
+    `clock` is read only at both ends of the plain stretch: it waits for the device first. Without
+    it there is no such stretch.
     """
 
-    def __init__(self, clock: Callable[[], float], asked: Asked = AS_USUAL) -> None:
+    def __init__(self, clock: Callable[[], float] | None, asked: Asked = AS_USUAL) -> None:
         self._clock = clock
         self._warm_up_steps = WARM_UP_STEPS if asked.warmup is None else asked.warmup
         self._recorded_steps = asked.steps or RECORDED_STEPS
@@ -75,6 +77,7 @@ class Window:
         self._plain_count = 0
         self.stage = Stage.EARLY
         self.time_plain_steps = True
+        """Whether they can be told without slowing them down."""
         self.steps_seen = 0
         self.first_step = 0
         self.whole_steps = 0
@@ -91,7 +94,7 @@ class Window:
         if self.stage in (Stage.EARLY, Stage.EARLY_FULL):
             if self.steps_seen <= self._warm_up_steps:
                 return Action.NOTHING
-            if not self.time_plain_steps:
+            if self._clock is None or not self.time_plain_steps:
                 return self._record()
             self.stage = Stage.PLAIN
             return Action.PAUSE
@@ -106,6 +109,7 @@ class Window:
 
     def start_clock(self) -> None:
         """The plain stretch begins here."""
+        assert self._clock is not None
         self._plain_start = self._clock()
         self._plain_count = 0
 
@@ -134,8 +138,10 @@ class Window:
 
     def another_loop(self) -> Action:
         """The steps were of the wrong loop: forget them."""
-        action = Action.DISCARD if self.stage is Stage.RECORDED else Action.NOTHING
-        if self.stage in (Stage.PLAIN, Stage.RECORDED):
+        action = {Stage.RECORDED: Action.DISCARD, Stage.CLOSED: Action.REOPEN}.get(
+            self.stage, Action.NOTHING
+        )
+        if self.stage is not Stage.EARLY:
             self.stage = Stage.EARLY_FULL
         self.steps_seen = self.whole_steps = 0
         self.plain_step_us = self._plain_start = None
@@ -158,7 +164,7 @@ class Window:
         return Action.CLOSE
 
     def _plain_iteration(self) -> Action:
-        if self.time_plain_steps and self.plain_step_us is None:
+        if self._clock is not None and self.time_plain_steps and self.plain_step_us is None:
             if self._plain_start is None:
                 self.start_clock()
                 return Action.NOTHING

@@ -85,6 +85,8 @@ def _measure(
         request,
         "counters",
         step=window.get("first_step") if window.get("step_count") else None,
+        # Steps are counted only where an optimizer tells of them.
+        loop=window.get("step_line") if window.get("steps_seen") is None else None,
         plan=_as_settings(plan),
     )
     report, log = folder / recordings.COUNTERS, folder / "ncu.log"

@@ -1,0 +1,25 @@
+"""Calls a function on the main thread, between two instructions of whatever runs there."""
+
+from __future__ import annotations
+
+import ctypes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class OnMainThread:
+    """A call that any thread can ask for; the function must not raise."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        def run(_: int | None) -> int:
+            call()
+            return 0
+
+        self._callback = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(run)
+        self._add = ctypes.pythonapi.Py_AddPendingCall
+
+    def soon(self) -> None:
+        """As soon as the main thread runs Python again."""
+        self._add(self._callback, None)

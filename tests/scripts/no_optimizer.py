@@ -1,0 +1,65 @@
+"""Loops in which no optimizer steps, of many shapes."""
+
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).parent / "site-packages"))
+from generating import generate
+
+model = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(4)))
+
+
+def work(seconds=0.02):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        model(torch.ones(8, 64))
+
+
+def batches():
+    for epoch in range(2):
+        for batch in range(100):  # the loop
+            for layer in range(4):
+                work(0.005)
+
+
+def tokens():
+    for prompt in range(1):
+        generate(work, 150)
+
+
+def forever():
+    count = 0
+    while True:  # the loop
+        count += 1
+        if count % 2:
+            work()
+        else:
+            work(0.021)
+        for layer in range(4):
+            work(0.001)
+        if count == 150:
+            break
+
+
+def after_loading():
+    kept = []
+    for shard in range(100):
+        kept.append(torch.ones(1 << 21))
+        work(0.01)
+    for batch in range(200):  # the loop
+        work()
+
+
+def then_trains():
+    for batch in range(150):
+        work()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for batch in range(12):  # the loop
+        model(torch.ones(8, 64)).sum().backward()
+        optimizer.step()
+
+
+globals()[sys.argv[1]]()
