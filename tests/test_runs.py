@@ -266,6 +266,20 @@ def test_ncu_measures_the_planned_lines_and_their_backward(tmp_path: Path) -> No
     assert lines.count("measure") == 3
 
 
+def test_ncu_measures_a_step_of_a_loop_without_an_optimizer(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    script = SCRIPTS / "inferred.py"
+    wanted = {"weight @ weight": (1, 0), "y * y": (1, 0)}
+    lines = measured(tmp_path, wanted, script=script, loop=(str(script), 13))
+    product, square = line_of("weight @ weight", script), line_of("y * y", script)
+    ranges = [f"inferred.py:{product}", f"inferred.py:{square}"]
+    assert [line for line in lines if line.startswith("inferred.py")] == ranges
+    assert lines.count("measure") == 2
+    begin = lines.index(ranges[0])
+    assert lines[begin - 1] == "end of batch"
+    assert "end of batch" not in lines[begin : lines.index(ranges[1])]
+
+
 def test_the_second_run_ends_once_all_is_measured_unless_something_was_written(
     tmp_path: Path,
 ) -> None:
@@ -389,17 +403,21 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-def measured(tmp_path: Path, wanted: dict[str, tuple[int, int]], *arguments: str) -> list[str]:
+def measured(
+    tmp_path: Path,
+    wanted: dict[str, tuple[int, int]],
+    *arguments: str,
+    script: Path = SCRIPTS / "measured.py",
+    loop: tuple[str, int] | None = None,
+) -> list[str]:
     """What stand-ins for CUDA heard when the lines with these texts were planned."""
-    script = SCRIPTS / "measured.py"
     settings = tmp_path / "settings.json"
     places = {
-        f"{script}:{line_of(text)}": {"forward": forward, "backward": backward}
+        f"{script}:{line_of(text, script)}": {"forward": forward, "backward": backward}
         for text, (forward, backward) in wanted.items()
     }
-    settings.write_text(
-        json.dumps({"mode": "counters", "root": str(SCRIPTS), "step": 4, "plan": places})
-    )
+    plan = {"mode": "counters", "root": str(SCRIPTS), "step": 4, "loop": loop, "plan": places}
+    settings.write_text(json.dumps(plan))
     said = subprocess.run(
         [sys.executable, str(LAUNCH), str(settings), str(script), *arguments],
         cwd=tmp_path,
@@ -410,8 +428,8 @@ def measured(tmp_path: Path, wanted: dict[str, tuple[int, int]], *arguments: str
     return said.stdout.splitlines()
 
 
-def line_of(text: str) -> int:
-    lines = (SCRIPTS / "measured.py").read_text().splitlines()
+def line_of(text: str, script: Path = SCRIPTS / "measured.py") -> int:
+    lines = script.read_text().splitlines()
     return next(number for number, line in enumerate(lines, 1) if f" {text}" in line)
 
 
