@@ -137,8 +137,9 @@ class InsideCost:
     path: str | None
     line: int | None
     function: str | None = None
-    """Qualified, so that the method of a module names the module: `LlamaMLP.forward`; of fused
-    kernels their operators."""
+    """Its qualified name; of fused kernels their operators."""
+    module: str | None = None
+    """The class of the module that it is run by: `LlamaMLP`."""
     forward_us: float = 0.0
     backward_us: float = 0.0
     recompute_us: float = 0.0

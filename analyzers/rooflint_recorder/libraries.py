@@ -7,6 +7,7 @@ which runs the user's lines again in the backward pass.
 
 from __future__ import annotations
 
+import linecache
 import os
 import re
 import sys
@@ -42,9 +43,9 @@ class LibraryFiles:
 
     def name(self, code: CodeType, line: int) -> str:
         """The name of a line's mark, whose function is remembered; empty: the line has none."""
-        path = self.path_of(code.co_filename)
-        if path == self._checkpoint and code.co_name not in _COMPUTE_AGAIN:
-            return ""
+        path = self.path_of(code.co_filename) or ""
+        if path == self._checkpoint and not _COMPUTES_AGAIN.search(linecache.getline(path, line)):
+            return ""  # bookkeeping, for each saved tensor
         name = f"{path}:{line}"
         self._codes[name] = code
         return name
@@ -89,8 +90,7 @@ _OF_TORCH = re.compile(
     r"nn[/\\]modules[/\\](?!(?:__init__|module|container|lazy|utils)\.py)\w+\.py"
     r"|utils[/\\]checkpoint\.py"
 )
-_COMPUTE_AGAIN = ("backward", "unpack_hook")
-"""What the engine calls for a forward that is to run again; the rest is bookkeeping."""
+_COMPUTES_AGAIN = re.compile(r"\bframe\.recompute_fn\b|\bctx\.run_function\(")
 _PACKAGES = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
 _IMPORTS_TORCH = re.compile(rb"^[ \t]*(?:import|from)[ \t]+torch\b", re.M)
 # They launch what others ask for, and their own lines say nothing of it.

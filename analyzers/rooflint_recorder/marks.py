@@ -341,7 +341,7 @@ class MonitoredLines(LineMarks):
                 stack.append(None)
             if code.co_filename in library_names:
                 library_line(code, number, stack)
-                return disable if stack[-1] is None else None
+                return disable if self.library_count >= self.library_budget else None
             try:
                 mark = make_mark(names[code.co_filename][number])
             except KeyError:

@@ -138,6 +138,7 @@ def _inside(inside: InsideCost) -> dict[str, object]:
         "path": inside.path,
         "line": inside.line,
         "function": inside.function,
+        "module": inside.module,
         "forward_us": inside.forward_us,
         "backward_us": inside.backward_us,
         "recompute_us": inside.recompute_us,

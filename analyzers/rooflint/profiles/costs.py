@@ -82,7 +82,7 @@ def count_costs(
     `plain_step_us`: how long one takes without the recorder, likewise."""
     steps = find_steps(timeline, loops, step_count)
     window = steps.window_ns
-    attribution = attribute(timeline, window)
+    attribution = attribute(timeline, window, function_names)
     lines = _Lines(timeline, attribution, steps, function_names)
     if timeline.device_kind == "cpu":
         lines.add_operators()
@@ -157,7 +157,7 @@ class _Line:
         if at.inside is None and fused is None:
             return None
         path, line = at.inside or (None, None)
-        return self.insides.setdefault(_Where(path, line, fused), _Inside())
+        return self.insides.setdefault(_Where(path, line, at.module, fused), _Inside())
 
 
 class _Where(NamedTuple):
@@ -165,6 +165,7 @@ class _Where(NamedTuple):
 
     path: str | None
     line: int | None
+    module: str | None
     fused: str | None
 
 
@@ -425,12 +426,13 @@ class _Lines:
                 path=path,
                 line=number,
                 function=fused or self.function_names.get((path or "", number or 0)),
+                module=module,
                 forward_us=inside.ns[FORWARD] / 1000,
                 backward_us=inside.ns[BACKWARD] / 1000,
                 recompute_us=inside.ns[RECOMPUTE] / 1000,
                 host_wait_us=inside.host_wait_ns / 1000,
             )
-            for (path, number, fused), inside in line.insides.items()
+            for (path, number, module, fused), inside in line.insides.items()
         ]
         costs.sort(
             key=lambda cost: (
@@ -439,6 +441,7 @@ class _Lines:
                 cost.path or "",
                 cost.line or 0,
                 cost.function or "",
+                cost.module or "",
             )
         )
         return tuple(costs[:MOST_INSIDE])

@@ -1,17 +1,19 @@
 """Which source line is behind each operator, launch and wait: one sort and one sweep per thread.
 
 The innermost mark around a host event names its line; marks of libraries in between say where
-inside. In the backward pass the innermost autograd node does instead, through its sequence number:
-torch gives an operator and the node that it made the same number, so the node's work belongs to
-the line that ran the operator. Adding a gradient to a parameter has no number; it belongs to the
-node that just produced the gradient. What the engine does between nodes is of the line that waits
-for it.
+inside, and in which module: the innermost, but rather the module that calls a `torch.nn.Linear`
+than that.
+
+In the backward pass the innermost autograd node names the line instead, through its sequence
+number: torch gives an operator and the node that it made the same number, so the node's work
+belongs to the line that ran the operator. Adding a gradient to a parameter has no number; it
+belongs to the node that just produced the gradient. What the engine does between nodes is of the
+line that waits for it. A line that runs inside of a node is a hook's or a custom function's, part
+of the backward. Below a line of `torch.utils.checkpoint` it is a line of the forward that is
+computed again.
 
 The function that torch.compile made has lines too, those where its graphs begin; what a graph does
 belongs to the line that calls the compiled region.
-
-A line that runs inside of a node is a hook's or a custom function's, part of the backward. Below
-a line of `torch.utils.checkpoint` it is a line of the forward that is computed again.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -43,6 +46,8 @@ class Place(NamedTuple):
     of: Pass
     function: str | None = None
     inside: tuple[str, int] | None = None
+    module: str | None = None
+    """The class of the module that this line of a library is run by."""
 
 
 @dataclass
@@ -72,9 +77,13 @@ class Attribution:
     """Path and line of the forward operator with each autograd sequence number."""
 
 
-def attribute(timeline: Timeline, window_ns: tuple[int, int]) -> Attribution:
+def attribute(
+    timeline: Timeline,
+    window_ns: tuple[int, int],
+    function_names: Mapping[tuple[str, int], str],
+) -> Attribution:
     """Find the line of every host row; times are added up over what began in the window."""
-    return _Sweep(timeline, window_ns).run()
+    return _Sweep(timeline, window_ns, function_names).run()
 
 
 class _Spot(NamedTuple):
@@ -84,6 +93,7 @@ class _Spot(NamedTuple):
     """The name of a mark, or a backward node (negative from -2), or `NOWHERE`."""
     inside: int
     """The name of the innermost mark of a library below it, or `NOWHERE`."""
+    module: str | None
     of: Pass
 
 
@@ -112,12 +122,19 @@ _GRAPH = re.compile(
 )
 _NODE = "autograd::engine::evaluate_function: "
 _ACCUMULATE = "AccumulateGrad"
+_SMALL_MODULES = re.compile(r"[/\\]torch[/\\]nn[/\\]modules[/\\](?!transformer\.py)")
+"""Those of torch that models are built of: which of them ran says less than what called it."""
 _CHECKPOINT = re.compile(r"[/\\]checkpoint(?:ing)?\.py$")
 """Files of libraries that run a forward again: torch's, DeepSpeed's, FairScale's."""
 
 
 class _Sweep:
-    def __init__(self, timeline: Timeline, window_ns: tuple[int, int]) -> None:
+    def __init__(
+        self,
+        timeline: Timeline,
+        window_ns: tuple[int, int],
+        function_names: Mapping[tuple[str, int], str],
+    ) -> None:
         self.timeline = timeline
         self.window_ns = window_ns
         host = timeline.host
@@ -145,6 +162,17 @@ class _Sweep:
         self.is_accumulation = array("b", [name.endswith(_ACCUMULATE) for name in names])
         self.is_region = array("b", [name.startswith(_REGION) for name in names])
         self.is_graph = array("b", [bool(_GRAPH.fullmatch(name)) for name in names])
+        self.modules: dict[int, str] = {}
+        """Classes by the names of the marks in their `forward`."""
+        for name, place in timeline.library_marks.items():
+            owner, _, method = function_names.get(place, "").rpartition(".")
+            if method == "forward" and owner:
+                self.modules[name] = owner.rpartition(".")[2]
+        self.small_modules = {
+            name
+            for name, (path, _) in timeline.library_marks.items()
+            if _SMALL_MODULES.search(path)
+        }
         self.checkpoints = {
             name for name, (path, _) in timeline.library_marks.items() if _CHECKPOINT.search(path)
         }
@@ -215,6 +243,7 @@ class _Sweep:
         is_node, is_accumulation = self.is_node, self.is_accumulation
         is_region, is_graph = self.is_region, self.is_graph
         line_kind, checkpoints = self.line_kind, self.checkpoints
+        modules, small_modules = self.modules, self.small_modules
         op_ns, self_ns = self.op_ns, self.self_ns
         stack = [_OUTSIDE]
         worked_until = -1  # the end of the last operator in `works`
@@ -274,7 +303,7 @@ class _Sweep:
                     callers = (*callers, place)
                 frame = _Frame(end, place, row, work_op, charged, outer.mark, of, callers)
             elif kind == line_kind:
-                place = self._spot(_Spot(name, NOWHERE, outer.of))
+                place = self._spot(_Spot(name, NOWHERE, None, outer.of))
                 if counts:
                     self_ns[place] += duration
                     if outer.mark != NOWHERE:
@@ -291,10 +320,11 @@ class _Sweep:
                 if of == BACKWARD and name in checkpoints:
                     of = RECOMPUTE
                 if place != NOWHERE:
-                    spot = self.spots[place]
-                    place = self._spot(
-                        _Spot(spot.base, name, RECOMPUTE if of == RECOMPUTE else spot.of)
-                    )
+                    base, inside, module, own_pass = self.spots[place]
+                    if inside == NOWHERE or name not in small_modules:
+                        inside, module = name, modules.get(name, module)
+                    own_pass = RECOMPUTE if of == RECOMPUTE else own_pass
+                    place = self._spot(_Spot(base, inside, module, own_pass))
                 frame = outer._replace(end_ns=end, place=place, of=of)
             else:
                 place = outer.place
@@ -325,7 +355,7 @@ class _Sweep:
         if number is None:
             base = -2 - len(self.nodes)
             self.nodes.append(key)
-            number = self.node_numbers[key] = self._spot(_Spot(base, NOWHERE, BACKWARD))
+            number = self.node_numbers[key] = self._spot(_Spot(base, NOWHERE, None, BACKWARD))
         return number
 
     def _spot(self, spot: _Spot) -> int:
@@ -375,7 +405,9 @@ class _Sweep:
         def add(place: Place) -> int:
             number = known.get(place)
             if number is None:
-                line = None if place.inside is None else add(place._replace(inside=None))
+                line = (
+                    None if place.inside is None else add(place._replace(inside=None, module=None))
+                )
                 number = known[place] = len(places)
                 places.append(place)
                 line_of.append(number if line is None else line)
@@ -390,7 +422,7 @@ class _Sweep:
                 lines[name] = (path, line, None)
         insides = self.timeline.library_marks
         number: dict[int, int] = {}
-        for raw, (base, inside, of) in enumerate(self.spots):
+        for raw, (base, inside, module, of) in enumerate(self.spots):
             seen = 0
             # A node of a double backward was made by a backward operator: follow it to its line.
             while base <= -2 and seen < 8:
@@ -398,12 +430,14 @@ class _Sweep:
                 forward = self._forward(self.thread_of.get(forward_thread, -1), sequence)
                 if forward == NOWHERE:
                     break
-                base, inside_forward, _ = self.spots[forward]
-                inside = inside if inside != NOWHERE else inside_forward
+                made_at = self.spots[forward]
+                base = made_at.base
+                if inside == NOWHERE:
+                    inside, module = made_at.inside, made_at.module
                 seen += 1
             if base >= 0:
                 path, line, function = lines[base]
-                number[raw] = add(Place(path, line, of, function, insides.get(inside)))
+                number[raw] = add(Place(path, line, of, function, insides.get(inside), module))
         return places, line_of, number
 
     def _forward(self, thread: int, sequence: int) -> int:
