@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +19,8 @@ from typing import Any
 
 import pytest
 
-from rooflint_recorder.window import EARLY_MARKS, PLAIN_STEPS, Action, Stage, Window
+from rooflint_recorder.plain_steps import PLAIN_STEPS, Stretch
+from rooflint_recorder.window import EARLY_MARKS, Action, Asked, Stage, Window
 
 SCRIPTS = Path(__file__).parent / "scripts"
 LAUNCH = Path(__file__).parent.parent / "analyzers" / "rooflint_recorder" / "launch.py"
@@ -432,31 +434,28 @@ def test_marks_are_the_same_in_every_python(tmp_path: Path, version: str) -> Non
 
 
 def test_a_window_opens_after_warm_up_and_a_plain_stretch() -> None:
-    clock = iter([10.0, 16.0])
-    window = Window(lambda: next(clock))
+    window = Window(Stretches([2.0] * PLAIN_STEPS))
     assert [window.iteration() for _ in range(3)] == [Action.NOTHING, Action.NOTHING, Action.PAUSE]
     window.start_clock()
     plain = [window.iteration() for _ in range(PLAIN_STEPS)]
     assert plain == [Action.NOTHING] * (PLAIN_STEPS - 1) + [Action.RECORD]
-    assert window.plain_step_us == 6.0 / PLAIN_STEPS * 1e6
+    assert window.plain_step_us == 2e6
     assert window.first_step == 2 + PLAIN_STEPS
     assert [window.iteration() for _ in range(3)] == [Action.STEP, Action.STEP, Action.CLOSE]
     assert (window.whole_steps, window.stage) == (3, Stage.CLOSED)
 
 
 def test_an_epoch_that_ends_is_neither_timed_nor_recorded_as_a_step() -> None:
-    clock = iter([0.0, 1.0, 100.0, 106.0])
-    window = Window(lambda: next(clock))
+    window = Window(Stretches([2.0] * PLAIN_STEPS))
     for _ in range(3):
         window.iteration()
     window.start_clock()
     window.iteration()
     assert window.left(began=True) is Action.NOTHING  # the header found the end
     assert window.steps_seen == 3
-    window._clock()
     assert window.iteration() is Action.NOTHING  # the clock starts anew
     assert [window.iteration() for _ in range(PLAIN_STEPS)][-1] is Action.RECORD
-    assert window.plain_step_us == 6.0 / PLAIN_STEPS * 1e6
+    assert window.plain_step_us == 2e6
     assert window.left(began=True) is Action.DISCARD
     assert window.iteration() is Action.RECORD
     assert window.iteration() is Action.STEP
@@ -464,14 +463,70 @@ def test_an_epoch_that_ends_is_neither_timed_nor_recorded_as_a_step() -> None:
     assert window.whole_steps == 1
 
 
+def test_steps_that_still_compile_are_left_out() -> None:
+    window = Window(Stretches([2.0, 2.0, 9.0], [2.0, 2.0, 2.0]))
+    warm_up(window)
+    assert window.first_step == 2 + 2 * PLAIN_STEPS
+    assert (window.plain_step_us, window.warm_up_trouble) == (2e6, None)
+
+
+def test_steps_that_still_allocate_are_left_out() -> None:
+    window = Window(Stretches([2.0, 2.0, 2.0], [2.0, 2.0, 2.0], memory_grew=[True, False]))
+    warm_up(window)
+    assert window.first_step == 2 + 2 * PLAIN_STEPS
+
+
+def test_steps_that_never_come_to_rest_are_recorded_with_a_word_of_it() -> None:
+    window = Window(Stretches(*[[1.0, 2.0, 3.0]] * 9))
+    warm_up(window)
+    assert window.first_step == 2 + 4 * PLAIN_STEPS  # ten more at least, in whole stretches
+    assert window.warm_up_trouble == "steps took from 1e+03 to 3e+03 ms"
+
+
+def test_a_number_of_warm_up_steps_is_taken_at_its_word() -> None:
+    window = Window(Stretches([1.0, 2.0, 3.0]), Asked(warmup=4))
+    warm_up(window)
+    assert window.first_step == 4 + PLAIN_STEPS
+
+
 def test_a_run_without_a_loop_is_bounded() -> None:
-    window = Window(float)
+    window = Window(None)
     assert window.full("enough was recorded") is Action.CLOSE
     assert window.stage is Stage.EARLY_FULL
     assert window.full("enough was recorded") is Action.NOTHING
 
 
 # --- helpers ----------------------------------------------------------------------------
+
+
+def warm_up(window: Window) -> None:
+    """Go round until steps are recorded."""
+    while window.stage is not Stage.RECORDED:
+        if window.iteration() is Action.PAUSE:
+            window.start_clock()
+
+
+class Stretches:
+    """Plain steps that take as long as it is said here."""
+
+    def __init__(self, *stretches: list[float], memory_grew: Sequence[bool] = ()) -> None:
+        grew = [*memory_grew, *[False] * len(stretches)]
+        self._left = [
+            Stretch(sum(step_s) / len(step_s), step_s, grew[number])
+            for number, step_s in enumerate(stretches)
+        ]
+        self._ticks = 0
+
+    def start(self) -> None:
+        self._ticks = 0
+
+    def tick(self) -> int:
+        self._ticks += 1
+        return self._ticks
+
+    def end(self) -> Stretch:
+        assert self._ticks == len(self._left[0].step_s)
+        return self._left.pop(0)
 
 
 @dataclass

@@ -4,6 +4,7 @@
 - `program`: runs a file or module as `__main__`, as Python itself would
 - `recorder`: holds the parts together for one run
 - `window`: which part of the run is recorded
+- `plain_steps`: times a few steps with nothing in their way, and whether they are warm
 - `steps`: finds the loop whose iterations are the steps
 - `lookout`: finds it where no optimizer steps; `steady`: unless it is only loading something
 - `stack`: the frames that this thread is in

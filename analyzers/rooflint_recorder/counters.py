@@ -83,7 +83,7 @@ class CounterRun:
             if self._step is None:
                 torch.cuda._lazy_call(self._begin)  # type: ignore[attr-defined]
                 return
-            window = Window(clock=None, asked=Asked(steps=1, warmup=self._step))
+            window = Window(plain=None, asked=Asked(steps=1, warmup=self._step))
             self._steps = Steps(self._files, self._marks, window, self._do, Steady(), self._loop)
             if self._loop is not None:
                 self._looks.start(LOOK_SECONDS, OnMainThread(self._look).soon)

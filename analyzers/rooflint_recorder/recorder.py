@@ -21,6 +21,7 @@ from rooflint_recorder.deadline import Deadline
 from rooflint_recorder.imports import after_import
 from rooflint_recorder.libraries import LibraryFiles
 from rooflint_recorder.marks import LineMarks, Unavailable, line_marks
+from rooflint_recorder.plain_steps import PlainSteps
 from rooflint_recorder.sources import OwnFiles
 from rooflint_recorder.steady import Steady
 from rooflint_recorder.steps import Steps, on_every_optimizer_step, optimizer_exists
@@ -108,7 +109,8 @@ class Recorder:
         self._process = os.getpid()
         self._thread = threading.get_ident()
         self._asked = Asked(**config.get("window", {}))
-        self._window = Window(self._synchronised_clock, self._asked)
+        self._plain = PlainSteps()
+        self._window = Window(self._plain, self._asked)
         self._steps: Steps | None = None
         self._profiler: TorchProfiler | None = None
         self._marks: LineMarks | None = None
@@ -199,7 +201,7 @@ class Recorder:
         with self._noting("CUDA could not be observed"):
             if self._abandoned() or self._cuda:
                 return
-            self._cuda = self._steady.cuda = True
+            self._cuda = self._steady.cuda = self._plain.cuda = True
             if self._steps is not None:
                 self._steps.forget_if_uncounted()  # that was a loop of the CPU's
             if self._window.restart_early():
@@ -345,10 +347,6 @@ class Recorder:
                 self._synchronise()
                 self._result = self._profiler.stop()
 
-    def _synchronised_clock(self) -> float:
-        self._synchronise()
-        return time.perf_counter()
-
     def _synchronise(self) -> None:
         if self._cuda:
             import torch
@@ -406,6 +404,8 @@ class Recorder:
                     f"Only the first {seconds:.2g} s of torch's work are counted, which is all that"
                     " one recording holds: profile a shorter run to see what came later."
                 )
+        if steps and self._window.warm_up_trouble is not None:
+            yield f"The steps may not have been warm: {self._window.warm_up_trouble}."
         if self._asked.steps is not None and steps < self._asked.steps:
             yield (
                 f"{steps} of the {self._asked.steps} steps that were asked for are recorded:"

@@ -3,7 +3,7 @@
     early ──(budget spent)──> early, full
       │ warm-up over              │
       ▼                           ▼
-    plain: a few steps timed with nothing in their way
+    plain: a few steps timed with nothing in their way, and again until they are alike
       ▼
     recorded: a few whole steps ──> closed
 
@@ -16,13 +16,16 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
+from rooflint_recorder.plain_steps import PLAIN_STEPS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from rooflint_recorder.plain_steps import PlainSteps, Stretch
 
 WARM_UP_STEPS = 2
 """The first step allocates and compiles, the second names the loop: its optimizer steps again."""
-PLAIN_STEPS = 3
+MORE_WARM_UP_STEPS = 10
+MORE_WARM_UP_SECONDS = 30.0
 RECORDED_STEPS = 3
 EARLY_SECONDS = 10.0
 EARLY_MARKS = 100_000
@@ -65,16 +68,18 @@ class Action(Enum):
 class Window:
     """Told of iterations and budgets, it answers what to do.
 
-    `clock` is read only at both ends of the plain stretch: it waits for the device first. Without
-    it there is no such stretch.
+    Without `plain` there is no plain stretch.
     """
 
-    def __init__(self, clock: Callable[[], float] | None, asked: Asked = AS_USUAL) -> None:
-        self._clock = clock
+    def __init__(self, plain: PlainSteps | None, asked: Asked = AS_USUAL) -> None:
+        self._plain = plain
+        self._warms_up_as_long_as_it_takes = asked.warmup is None
+        self._timing = False
+        """A plain stretch is under way."""
+        self._unsteady_steps = 0
+        self._unsteady_s = 0.0
         self._warm_up_steps = WARM_UP_STEPS if asked.warmup is None else asked.warmup
         self._recorded_steps = asked.steps or RECORDED_STEPS
-        self._plain_start: float | None = None
-        self._plain_count = 0
         self.stage = Stage.EARLY
         self.time_plain_steps = True
         """Whether they can be told without slowing them down."""
@@ -83,6 +88,8 @@ class Window:
         self.whole_steps = 0
         self.plain_step_us: float | None = None
         self.why_closed: str | None = None
+        self.warm_up_trouble: str | None = None
+        """What of the steps had not come to rest when the recording began."""
 
     @property
     def recording(self) -> bool:
@@ -94,7 +101,7 @@ class Window:
         if self.stage in (Stage.EARLY, Stage.EARLY_FULL):
             if self.steps_seen <= self._warm_up_steps:
                 return Action.NOTHING
-            if self._clock is None or not self.time_plain_steps:
+            if self._plain is None or not self.time_plain_steps:
                 return self._record()
             self.stage = Stage.PLAIN
             return Action.PAUSE
@@ -109,16 +116,16 @@ class Window:
 
     def start_clock(self) -> None:
         """The plain stretch begins here."""
-        assert self._clock is not None
-        self._plain_start = self._clock()
-        self._plain_count = 0
+        assert self._plain is not None
+        self._plain.start()
+        self._timing = True
 
     def left(self, began: bool) -> Action:
         """The loop was left; `began`: its last iteration was only its header finding the end."""
         if began and self.steps_seen:
             self.steps_seen -= 1
         if self.stage is Stage.PLAIN:
-            self._plain_start = None
+            self._timing = False
         if self.stage is not Stage.RECORDED:
             return Action.NOTHING
         if self.whole_steps:
@@ -144,7 +151,8 @@ class Window:
         if self.stage is not Stage.EARLY:
             self.stage = Stage.EARLY_FULL
         self.steps_seen = self.whole_steps = 0
-        self.plain_step_us = self._plain_start = None
+        self.plain_step_us = self.warm_up_trouble = None
+        self._timing, self._unsteady_steps, self._unsteady_s = False, 0, 0.0
         return action
 
     def restart_early(self) -> bool:
@@ -164,15 +172,32 @@ class Window:
         return Action.CLOSE
 
     def _plain_iteration(self) -> Action:
-        if self._clock is not None and self.time_plain_steps and self.plain_step_us is None:
-            if self._plain_start is None:
+        if self._plain is not None and self.time_plain_steps and self.plain_step_us is None:
+            if not self._timing:
                 self.start_clock()
                 return Action.NOTHING
-            self._plain_count += 1
-            if self._plain_count < PLAIN_STEPS:
+            if self._plain.tick() < PLAIN_STEPS:
                 return Action.NOTHING
-            self.plain_step_us = (self._clock() - self._plain_start) / self._plain_count * 1e6
+            stretch = self._plain.end()
+            if self._is_still_warming_up(stretch):
+                self.start_clock()
+                return Action.NOTHING
+            self.plain_step_us = stretch.mean_s * 1e6
         return self._record()
+
+    def _is_still_warming_up(self, stretch: Stretch) -> bool:
+        if stretch.is_warm or not self._warms_up_as_long_as_it_takes:
+            return False
+        self._unsteady_steps += len(stretch.step_s)
+        self._unsteady_s += sum(stretch.step_s)
+        if self._unsteady_steps < MORE_WARM_UP_STEPS and self._unsteady_s < MORE_WARM_UP_SECONDS:
+            return True
+        if stretch.memory_grew:
+            self.warm_up_trouble = "the memory of the GPU still grew"
+        else:
+            best_ms, worst_ms = min(stretch.step_s) * 1000, max(stretch.step_s) * 1000
+            self.warm_up_trouble = f"steps took from {best_ms:.3g} to {worst_ms:.3g} ms"
+        return False
 
     def _record(self) -> Action:
         self.stage = Stage.RECORDED
