@@ -11,6 +11,7 @@ from rooflint.model import (
     Counters,
     Finding,
     Fix,
+    InsideCost,
     KernelCost,
     LineCost,
     LineReport,
@@ -104,6 +105,16 @@ def test_each_number_stands_beside_how_it_is_known():
         "| occupancy | 71 % | ncu |",
         "| top stall | long scoreboard, 62 % of the waiting | ncu |",
     ]
+
+
+def test_what_a_line_costs_inside_of_libraries_is_told_by_module():
+    inside = InsideCost(
+        "/env/llama.py", 70, "Mlp.forward", "Mlp", 0.05e3 * STEPS, 0.10e3 * STEPS, 0.015e3 * STEPS
+    )
+    fused = InsideCost(None, None, "fused: add, mul", None, 0.05e3 * STEPS)
+    shown = card(replace(MEASURED, cost=replace(ELEMENTWISE, inside=(inside, fused))))
+    assert "| inside | 50 % in Mlp (llama.py:70), 165 µs | measured |" in shown
+    assert "| inside | 15 % in fused: add, mul, 50 µs | measured, by the kernels' names |" in shown
 
 
 def test_a_number_that_is_not_known_is_a_dash_with_its_reason():

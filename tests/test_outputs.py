@@ -16,6 +16,7 @@ from rooflint import read_recording
 from rooflint.model import (
     Copy,
     Counters,
+    InsideCost,
     KernelCost,
     LineCost,
     Peaks,
@@ -112,6 +113,40 @@ def on_cpu() -> Recording:
 def test_the_table_of_a_step_bound_by_launches(expect: Callable[[str, Path], None]):
     report = make_report(training(), [finding_at(65)])
     expect(render(report, color=False) + "\n", EXPECTED / "bound_by_launches.expected")
+
+
+def test_a_line_that_enters_a_library_is_broken_down_by_module():
+    """5.0 ms of 10 in two lines of one module, 3.0 in a function, 0.2 that is not worth a row."""
+    library = "/env/site-packages/models/llama.py"
+    line = LineCost(
+        PATH,
+        64,
+        "main",
+        4_000.0,
+        5_000.0,
+        1_000.0,
+        launch_count=99,
+        inside=(
+            InsideCost(library, 70, "Attention.forward", "Attention", 1_500.0, 1_500.0, 500.0),
+            InsideCost("/env/optimizer.py", 9, "Accelerated.step", None, 3_000.0),
+            InsideCost(library, 71, "sdpa", "Attention", 500.0, 1_000.0),
+            InsideCost(library, 12, "Norm.forward", "Norm", 200.0),
+        ),
+    )
+    text = render(make_report(recording_of(line, step_us=10_000, busy_us=10_000)), color=False)
+    rows = [row.split() for row in text.splitlines() if row.startswith("      ")]
+    assert rows == [
+        "Attention llama.py:70 2.0 + 2.5 bwd + 0.5 re – 50 %".split(),
+        "Accelerated.step optimizer.py:9 3.0 – 30 %".split(),
+    ]
+
+
+def test_a_line_that_runs_one_module_of_torch_s_is_not_broken_down():
+    linear = "/env/site-packages/torch/nn/modules/linear.py"
+    inside = InsideCost(linear, 134, "Linear.forward", "Linear", 4_000.0)
+    line = LineCost(PATH, 64, "main", 4_000.0, launch_count=9, inside=(inside,))
+    text = render(make_report(recording_of(line, step_us=10_000, busy_us=4_000)), color=False)
+    assert "Linear" not in text
 
 
 def test_the_table_of_a_run_without_a_gpu(expect: Callable[[str, Path], None]):

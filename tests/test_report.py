@@ -9,7 +9,7 @@ import pytest
 from recordings_by_hand import CPU, PATH, recording_of
 
 import rooflint
-from rooflint.model import Finding, KernelCost, LineCost, LineReport, Report, SourceSpan
+from rooflint.model import Finding, InsideCost, KernelCost, LineCost, LineReport, Report, SourceSpan
 from rooflint.report import cost_sentence, make_report, measured_severity
 
 
@@ -109,6 +109,16 @@ def test_gpu_time_is_told_forward_and_backward():
     report = report_of(cost, step_us=10_000, busy_us=9_250)
     assert cost_sentence(line_of(report, 34), report) == (
         "1.2 ms forward + 2.5 ms backward on the GPU a step (40 % of its time)"
+    )
+
+
+def test_what_is_computed_again_and_what_is_inside_are_told():
+    inside = InsideCost("/env/llama.py", 70, "Mlp.forward", "Mlp", 1_200, 2_500, 300)
+    cost = LineCost(PATH, 34, None, 1_200, 2_500, 1_300, launch_count=2, inside=(inside,))
+    report = report_of(cost, step_us=10_000, busy_us=10_000)
+    assert cost_sentence(line_of(report, 34), report) == (
+        "1.2 ms forward + 2.5 ms backward + 1.3 ms recompute on the GPU a step (50 % of its time), "
+        "of it Mlp 80 %"
     )
 
 

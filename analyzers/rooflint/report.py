@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from rooflint.inside import parts_inside
 from rooflint.model import (
     Finding,
     KernelCost,
@@ -125,7 +126,7 @@ def cost_sentence(line: LineReport, report: Report) -> str | None:
     if cost.wait_count and (cost.host_wait_us > cost.device_us or cost.gpu_idle_us > 0):
         parts.append(_wait_sentence(cost, verdict, recording))
     if cost.device_us and not (verdict and verdict.free):
-        parts.append(_device_sentence(cost, recording))
+        parts.append(_device_sentence(cost, recording) + _inside_phrase(cost))
     if not parts:
         return None
     return ("before this line was changed: " if line.stale else "") + "; ".join(parts)
@@ -156,6 +157,14 @@ def _device_sentence(cost: LineCost, recording: Recording) -> str:
         time += f" + {show_us(cost.recompute_us / steps)} recompute"
     share = f" ({_share(cost.device_us, whole_us)} of its time)" if whole_us > 0 else ""
     return f"{time} on the {'CPU' if on_cpu else 'GPU'}{a_step(recording)}{share}"
+
+
+def _inside_phrase(cost: LineCost) -> str:
+    named = [
+        f"{part.function} {_share(part.device_us, cost.device_us)}"
+        for part in parts_inside(cost)[:3]
+    ]
+    return f", of it {', '.join(named)}" if named else ""
 
 
 def _share(us: float, whole_us: float) -> str:

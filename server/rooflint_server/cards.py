@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import PurePath
 
+from rooflint.inside import parts_inside
 from rooflint.model import KernelCost, LineCost, LineReport, Recording, Verdict
 from rooflint.units import (
     DASH,
@@ -32,6 +34,7 @@ class Row:
     provenance: str
 
 
+MOST_INSIDE = 5
 UNKNOWN = "limiter unknown"
 NOT_PROFILED = "What it costs: Profile This File"
 
@@ -135,6 +138,11 @@ def _rows(report: LineReport, recording: Recording) -> Iterator[Row]:
         ]
         shown = ", ".join(f"{show_us(us / steps)} {name}" for us, name in parts if us)
         yield Row("GPU time" if gpu else "CPU time", shown, "measured")
+    for part in parts_inside(cost)[:MOST_INSIDE]:
+        share = f"{show_share(part.device_us / cost.device_us)} in {part.function}"
+        at = f" ({PurePath(part.path).name}:{part.line})" if part.path else ""
+        known = "measured" if part.path else "measured, by the kernels' names"
+        yield Row("inside", f"{share}{at}, {show_us(part.device_us / steps)}", known)
     if cost.host_wait_us:
         count = cost.wait_count / steps
         times = f" in {show_number(count)} waits" if count > 1 else ""

@@ -12,7 +12,8 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
-from rooflint.model import KernelCost, LineReport, Recording, Report, Verdict
+from rooflint.inside import parts_inside
+from rooflint.model import InsideCost, KernelCost, LineCost, LineReport, Recording, Report, Verdict
 from rooflint.outputs.columns import clip, left, right, width
 from rooflint.report import device_us, work_us
 from rooflint.units import DASH, show_byte_rate, show_flop_rate, show_number, show_share, show_us
@@ -28,6 +29,9 @@ SHARE = 0.01
 """Lines that cost less of the step are counted, not shown."""
 
 MOST_LINES = 20
+INSIDE_SHARE = 0.1
+"""Lines that cost at least this much are broken down, where they enter a library."""
+MOST_INSIDE = 4
 
 
 def render(report: Report, color: bool | None = None) -> str:
@@ -91,11 +95,7 @@ class _Page:
         cost, verdict, recording = line.cost, line.verdict, self.report.recording
         assert cost is not None
         us = work_us(cost, recording)
-        time = column.show(us - cost.backward_us - cost.recompute_us)
-        if cost.backward_us:
-            time = f"{time} + {column.show(cost.backward_us)} bwd"
-        if cost.recompute_us:
-            time = f"{time} + {column.show(cost.recompute_us)} re"
+        time = column.show_passes(cost, us)
         share = _share(us, device_us(recording)) if us else DASH
         place = f" {Path(line.path).name}:{line.line}  "
         place += self._sources.get(line.path, {}).get(line.line, cost.function or "")
@@ -108,6 +108,17 @@ class _Page:
         yield _row(place, time, *waits, share, self._verdict(verdict))
         if verdict and not (self._on_cpu and verdict.limiter == "unknown"):
             yield self._dim(f"    {_short(verdict, WIDTH - 4)}")
+        if us >= INSIDE_SHARE * device_us(recording) and not recording.is_python:
+            yield from self._inside(cost, column)
+
+    def _inside(self, cost: LineCost, column: _Column) -> Iterator[str]:
+        """What a line that enters a library costs inside of it."""
+        for part in parts_inside(cost)[:MOST_INSIDE]:
+            at = f"  {Path(part.path).name}:{part.line}" if part.path else ""
+            waits = () if self._on_cpu else (column.show(part.host_wait_us), "")
+            time = column.show_passes(part, part.device_us)
+            share = _share(part.device_us, device_us(self.report.recording))
+            yield self._dim(_row(f"      {part.function}{at}", time, *waits, share, ""))
 
     def _legend(self, verdicts: Iterable[Verdict]) -> Iterator[str]:
         """What the words of the table mean, those that it has."""
@@ -121,6 +132,8 @@ class _Page:
             words.append("bwd: the line's backward pass")
         if any(cost.recompute_us for cost in costs):
             words.append("re: its forward, computed again for the backward")
+        if any(not inside.path for cost in costs for inside in cost.inside):
+            words.append("fused: by the names of torch.compile's kernels")
         if any(cost.wait_count for cost in costs) and not self._on_cpu:
             words.append("wait: the CPU waits for the GPU")
         if any(cost.launch_idle_us or cost.gpu_idle_us for cost in costs):
@@ -369,6 +382,15 @@ class _Column:
             unit, scale = "µs", 1.0
         longest = longest_us / scale
         return cls(unit, scale, 2 if longest < 10 else 1 if longest < 1000 else 0, steps)
+
+    def show_passes(self, cost: LineCost | InsideCost, us: float) -> str:
+        """The time of the line itself, and beside it what its backward adds."""
+        time = self.show(us - cost.backward_us - cost.recompute_us)
+        if cost.backward_us:
+            time += f" + {self.show(cost.backward_us)} bwd"
+        if cost.recompute_us:
+            time += f" + {self.show(cost.recompute_us)} re"
+        return time
 
     def show(self, us: float) -> str:
         """A step's share of a time over the window."""
