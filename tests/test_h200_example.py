@@ -19,6 +19,7 @@ import rooflint
 from rooflint.model import LineReport, Report
 from rooflint.outputs.json import render as render_json
 from rooflint.outputs.text import render as render_text
+from rooflint.verdicts.mfu import find_mfu
 from rooflint_server.cards import make_card
 
 RECORDINGS = Path(__file__).parent / "profiles" / "recordings"
@@ -56,6 +57,21 @@ def line(report: Report, text: str) -> LineReport:
     (source,) = report.recording.sources.values()
     number = next(n for n, content in enumerate(source.splitlines(), 1) if text in content)
     return next(line for line in report.lines if line.line == number)
+
+
+def test_the_flops_of_the_step_are_those_of_the_model(report: Report):
+    mfu = find_mfu(report.recording)
+    assert mfu is not None and report.recording.plain_step_us
+    weights = BLOCKS * (4 * DIM * DIM + 2 * DIM * WIDE) + DIM * VOCAB
+    # Of each weight two FLOPs a token, forward and towards input and weight; and two products of
+    # each token with all 256 of its sequence, likewise.
+    flop = 3 * 2 * TOKENS * (weights + BLOCKS * 2 * 256 * DIM)
+    assert mfu.model_flop == STEPS * flop
+    assert (mfu.precision, mfu.at_least) == ("FP32", False)
+    assert mfu.peak_flop_per_s == pytest.approx(67e12, rel=0.02)  # as ncu states it
+    step_s = report.recording.plain_step_us / 1e6
+    assert mfu.ratio == pytest.approx(flop / step_s / mfu.peak_flop_per_s)
+    assert "MFU 42 % of FP32 66 TFLOP/s" in rooflint.summarize(report)
 
 
 def test_it_was_recorded_as_the_example_stands(report: Report):

@@ -12,6 +12,7 @@ from rooflint.profiles import read
 from rooflint.verdicts.step import show_step
 
 LIBRARY = "/env/site-packages/models/block.py"
+PRODUCT = {"Input Dims": [[8, 16], [16, 4]], "Input type": ["float", "float"]}
 CHECKPOINT = "/env/site-packages/torch/utils/checkpoint.py:300"
 
 
@@ -152,9 +153,9 @@ def test_a_forward_that_a_checkpoint_runs_again_is_recomputation(tmp_path: Path)
     """Line 2 is called by a checkpoint on line 1; in the backward its product is made again,
     which takes 6, then goes backward, which takes 4, by the node that the second one made."""
     trace = TraceMaker().mark(1, 0, 20).op("CheckpointFunction", 1, 19, sequence=5)
-    trace.op(CHECKPOINT, 2, 18).mark(2, 3, 17).op("aten::mul", 4, 8).launch(5, 9, 15, 1)
+    trace.op(CHECKPOINT, 2, 18).mark(2, 3, 17).op("aten::mm", 4, 8, **PRODUCT).launch(5, 9, 15, 1)
     trace.node("CheckpointFunctionBackward", 5, 30, 90).op(CHECKPOINT, 31, 50, AUTOGRAD)
-    trace.mark(2, 32, 48, AUTOGRAD).op("aten::mul", 33, 40, AUTOGRAD, sequence=8)
+    trace.mark(2, 32, 48, AUTOGRAD).op("aten::mm", 33, 40, AUTOGRAD, sequence=8, **PRODUCT)
     trace.launch(34, 36, 42, 2, AUTOGRAD).op(CHECKPOINT, 50, 89, AUTOGRAD)
     trace.op("MulBackward0", 60, 80, AUTOGRAD, sequence=8, forward_thread=2)
     trace.launch(62, 65, 69, 3, AUTOGRAD)
@@ -163,6 +164,9 @@ def test_a_forward_that_a_checkpoint_runs_again_is_recomputation(tmp_path: Path)
     assert lines[2].backward_us == pytest.approx(4)
     assert lines[2].device_us == pytest.approx(16)
     assert lines[1].device_us == recording.unattributed_us == 0
+    assert lines[2].flop == 2 * lines[2].recompute_flop == 2 * (2 * 8 * 16 * 4)
+    # What is computed again is no work of the model's.
+    assert sum(kernel.model_flop or 0.0 for kernel in recording.kernels) == 2 * 8 * 16 * 4
 
 
 def test_work_below_a_library_s_lines_is_the_caller_s_and_told_apart_inside(

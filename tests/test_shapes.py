@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from rooflint.profiles.shapes import work_of
-from rooflint.profiles.torch_trace import load_timeline, read_trace
+from rooflint.profiles.lines import attribute
+from rooflint.profiles.shapes import Work, work_of
+from rooflint.profiles.torch_trace import load_timeline
 
 torch = pytest.importorskip("torch")
 F = torch.nn.functional
@@ -36,6 +37,31 @@ PRODUCTS: dict[str, Callable[[], Any]] = {
     "an encoder layer": lambda: torch.nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)(
         leaf(2, 10, 32)
     ),
+    "conv_transpose1d": lambda: F.conv_transpose1d(leaf(2, 6, 7), leaf(6, 4, 5), None, 3, 1),
+    "conv_transpose3d": lambda: F.conv_transpose3d(leaf(1, 4, 3, 4, 5), leaf(4, 2, 3, 3, 3)),
+    "an outer product by einsum": lambda: torch.einsum(
+        "bid,bjd->bij", leaf(3, 5, 7), leaf(3, 4, 7)
+    ),
+    "a perceptron": lambda: torch.nn.Sequential(
+        torch.nn.Linear(20, 64),
+        torch.nn.GELU(),
+        torch.nn.Linear(64, 64),
+        torch.nn.ReLU(),
+        torch.nn.Linear(64, 10),
+    )(torch.randn(16, 20)),
+    "a small CNN": lambda: torch.nn.Sequential(
+        torch.nn.Conv2d(3, 16, 3, padding=1),
+        torch.nn.BatchNorm2d(16),
+        torch.nn.ReLU(),
+        torch.nn.MaxPool2d(2),
+        torch.nn.Conv2d(16, 32, 3, stride=2),
+        torch.nn.ReLU(),
+        torch.nn.Flatten(),
+        torch.nn.Linear(32 * 7 * 7, 10),
+    )(torch.randn(4, 3, 32, 32)),
+    "a decoder": lambda: torch.nn.TransformerDecoder(
+        torch.nn.TransformerDecoderLayer(32, 4, 64, batch_first=True), 2
+    )(leaf(2, 10, 32), leaf(2, 7, 32)),
     "bfloat16": lambda: F.linear(leaf(4, 16).bfloat16(), leaf(32, 16).bfloat16()),
 }
 
@@ -69,39 +95,56 @@ def test_attention_is_two_products_forward_and_five_backward(causal: bool, tmp_p
         q, k, v = (leaf(2, 3, 16, 8) for _ in range(3))
         F.scaled_dot_product_attention(q, k, v, is_causal=causal).sum().backward()
 
+    products = traced_products(run, tmp_path)
     pairs = 2 * 3 * (16 * 17 // 2 if causal else 16 * 16)
-    assert traced_flop(run, tmp_path) == 7 * 2 * pairs * 8
+    assert sum(work.flop or 0.0 for work in products) == 7 * 2 * pairs * 8
+    # A model's FLOPs are counted as torch does, which leaves the mask out of account.
+    assert sum(work.model_flop or 0.0 for work in products) == 7 * 2 * (2 * 3 * 16 * 16) * 8
+
+
+ATTENTION = "aten::_scaled_dot_product_"
+Q, KV = [2, 3, 16, 8], [2, 3, 24, 8]
+
+
+@pytest.mark.parametrize(
+    ("name", "dims"),
+    [
+        ("flash_attention", [Q, KV, KV]),
+        ("efficient_attention", [Q, KV, KV]),
+        ("cudnn_attention", [Q, KV, KV]),
+        ("flash_attention_backward", [Q, Q, KV, KV]),
+        ("efficient_attention_backward", [Q, Q, KV, KV]),
+        ("cudnn_attention_backward", [Q, Q, KV, KV]),
+    ],
+)
+def test_fused_attention_of_a_gpu_counts_as_torch_counts(name: str, dims: Any) -> None:
+    from torch.utils.flop_counter import sdpa_backward_flop_count, sdpa_flop_count
+
+    types = ["c10::BFloat16"] * len(dims)
+    values = [""] * len(dims) + ["True"] * 12
+    work = work_of(ATTENTION + name, dims, types, values)
+    if name.endswith("backward"):
+        assert work.model_flop == sdpa_backward_flop_count(*dims)
+    else:
+        assert work.model_flop == sdpa_flop_count(*dims)
 
 
 def traced_flop(run: Callable[[], Any], folder: Path) -> float:
-    """FLOPs of products of a run, from its trace alone: what a line that runs it would get."""
+    """A model's FLOPs of a run, from its trace alone: what steps that do it would get."""
+    return sum(work.model_flop or 0.0 for work in traced_products(run, folder))
+
+
+def traced_products(run: Callable[[], Any], folder: Path) -> list[Work]:
     from torch.profiler import ProfilerActivity, profile
 
-    with (
-        profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler,
-        torch._C._profiler._RecordFunctionFast("train.py:1"),
-    ):
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler:
         run()
     path = folder / "trace.json"
     profiler.export_chrome_trace(str(path))
-    (line,) = read_trace(path).lines
-    return (line.flop or 0.0) - flop_of_additions(path)
-
-
-def flop_of_additions(path: Path) -> float:
-    """What a line's FLOPs have beside products: torch's counter leaves it out."""
-    from rooflint.profiles.lines import attribute
-
     timeline = load_timeline(path)
-    host, names = timeline.host, timeline.names.values
     rows = attribute(timeline, (timeline.start_ns, timeline.end_ns + 1)).works
-    additions = {f"aten::{name}{suffix}" for name in ("add", "sum", "mul", "div", "relu", "rsub")
-                 for suffix in ("", "_")}  # fmt: skip
-    return sum(
-        timeline.shapes.work(host.shape[row]).flop or 0.0
-        for row in rows
-        if names[host.name[row]] in additions
-    )
+    works = [timeline.shapes.work(timeline.host.shape[row]) for row in rows]
+    return [work for work in works if work.model_flop]
 
 
 FP32, BF16, INT64 = "float", "c10::BFloat16", "long int"

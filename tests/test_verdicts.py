@@ -11,6 +11,7 @@ from recordings_by_hand import CPU, H100, H200, PATH, recording_of
 from rooflint.model import Counters, Device, KernelCost, LineCost, Peaks, Recording
 from rooflint.verdicts import judge_kernel, judge_line, judge_step
 from rooflint.verdicts.gpus import GPUS, find_peaks
+from rooflint.verdicts.mfu import find_mfu, show_mfu
 
 # Five kernels of a lesson on reading Nsight Compute: made up there, consistent with the peaks of
 # an H100 SXM (989 TFLOP/s BF16, 3.35 TB/s). In its order: duration in µs, FLOPs, DRAM bytes, SM
@@ -208,6 +209,34 @@ def test_a_product_at_half_of_its_roof_is_compute_bound_as_an_estimate():
     assert verdict.provenance == "estimated"
     assert verdict.roof_ratio == pytest.approx(2 * 2040 * 1536 * 512 / 90.5e-6 / 67e12)
     assert verdict.advice and 'torch.set_float32_matmul_precision("high")' in verdict.advice
+
+
+def test_model_flops_are_of_the_peak_of_the_precision_that_does_most():
+    half = product(1, 1, 1, 400, precision="bf16", model_flop=0.3 * 989e12 * 1e-3, name="nvjet")
+    single = product(1, 1, 1, 400, model_flop=0.1 * 989e12 * 1e-3)
+    again = product(1, 1, 1, 150, model_flop=0.0)
+    mfu = find_mfu(recording_of(kernels=(half, single, again), step_us=1000))
+    assert mfu and (mfu.precision, mfu.at_least) == ("BF16", False)
+    assert mfu.ratio == pytest.approx(0.4)
+    slowed = recording_of(kernels=(half,), step_us=2000, plain_step_us=1000.0)
+    assert show_mfu(slowed) == "MFU 30 % of BF16 989 TFLOP/s"
+
+
+def test_model_flops_are_a_lower_bound_where_kernels_of_unknown_work_take_long():
+    known = product(1, 1, 1, 500, model_flop=0.3 * 67e12 * 1e-3)
+    other = replace(known, name="my_kernel", op="mine::attention", flop=None, model_flop=None)
+    torch_s = replace(other, name="elementwise_kernel", op="aten::gelu")
+    compiled = replace(other, name="triton_red_fused_add_3", op=None)
+    for kernel, at_least in ((other, True), (torch_s, False), (compiled, False)):
+        mfu = find_mfu(recording_of(kernels=(known, kernel), step_us=1000))
+        assert mfu and mfu.at_least is at_least
+
+
+def test_model_flops_of_a_gpu_whose_peaks_are_not_known_are_of_nothing():
+    kernels = (product(1, 1, 1, 500, model_flop=1e12),)
+    for device in (Device("cuda", "NVIDIA X1"), CPU):
+        assert find_mfu(recording_of(kernels=kernels, device=device)) is None
+    assert find_mfu(recording_of(kernels=kernels, steps=0)) is None
 
 
 def test_an_fp32_product_faster_than_fp32_can_be_ran_in_tf32():

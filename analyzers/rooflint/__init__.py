@@ -133,9 +133,11 @@ def judge(recording: Recording, findings: Iterable[Finding] = ()) -> Report:
 
 def summarize(report: Report) -> str:
     """A run in one line: `step 10.5 ms · GPU busy 6.4 ms (61 %) · ...`, and what limits it."""
+    from rooflint.verdicts.mfu import show_mfu
     from rooflint.verdicts.step import show_step
 
-    shown, step = show_step(report.recording), report.step
+    numbers = (show_step(report.recording), show_mfu(report.recording))
+    shown, step = " · ".join(filter(None, numbers)), report.step
     if step.limiter == "unknown" or not shown:
         return shown or step.reason
     limiter = "" if step.limiter in step.reason else step.limiter

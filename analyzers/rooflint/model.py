@@ -94,6 +94,7 @@ class Finding:
 # --- from a recording: see recorded.py --------------------------------------------------
 
 if TYPE_CHECKING:
+    from rooflint.recorded import SHORT_US as SHORT_US
     from rooflint.recorded import Change as Change
     from rooflint.recorded import Copy as Copy
     from rooflint.recorded import Counters as Counters

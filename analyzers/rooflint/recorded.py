@@ -104,6 +104,10 @@ class Counters:
         return self.dram_read_bytes + self.dram_write_bytes
 
 
+SHORT_US = 10.0
+"""A kernel below this is about as short as the launch that starts it."""
+
+
 @dataclass(frozen=True, slots=True)
 class KernelCost:
     """One kernel at one launch shape on one line (`None`: not known). Totals over the window."""
@@ -122,6 +126,11 @@ class KernelCost:
     """The type it computes in, keyed like `Peaks.flop_per_s`, if the op's inputs tell."""
     flop: float | None = None
     """Model FLOPs from the op's shapes, over all launches."""
+    model_flop: float | None = None
+    """Those of them that are a model's: products as torch counts them, none of what is computed
+    again. 0: known to be no product."""
+    short_count: int | None = None
+    """How many of the launches are shorter than `SHORT_US`."""
     minimal_bytes: float | None = None
     """What the op's shapes say must move, over all launches."""
     counters: Counters | None = None

@@ -25,6 +25,7 @@ from rooflint.model import (
 from rooflint.outputs.findings_json import to_object
 from rooflint.profiles.functions import functions_by_line
 from rooflint.verdicts import judge_kernel
+from rooflint.verdicts.mfu import Mfu, find_mfu
 
 
 def render(report: Report) -> str:
@@ -64,6 +65,8 @@ def _report(report: Report) -> dict[str, object]:
         "counters_ratio": recording.counters_ratio,
         "idle_us": _idle(recording.idle_us),
         "without_launches_us": recording.without_launches_us,
+        "short_kernel_count": _short_count(recording),
+        "mfu": _mfu(find_mfu(recording)),
         "python": _python(recording.python) if recording.python else None,
         "verdict": _verdict(report.step),
         "gains": [
@@ -80,6 +83,25 @@ def _report(report: Report) -> dict[str, object]:
             }
             for opened in recording.ranges
         ],
+    }
+
+
+def _short_count(recording: Recording) -> int | None:
+    counts = [kernel.short_count for kernel in recording.kernels]
+    known = [count for count in counts if count is not None]
+    return sum(known) if known and len(known) == len(counts) else None
+
+
+def _mfu(mfu: Mfu | None) -> dict[str, object] | None:
+    if mfu is None:
+        return None
+    return {
+        "ratio": mfu.ratio,
+        "precision": mfu.precision,
+        "peak_flop_per_s": mfu.peak_flop_per_s,
+        "model_flop": mfu.model_flop,
+        "at_least": mfu.at_least,
+        "provenance": "estimated",
     }
 
 
@@ -164,6 +186,8 @@ def _kernel(kernel: KernelCost, recording: Recording) -> dict[str, object]:
         "op": kernel.op,
         "precision": kernel.precision,
         "flop": kernel.flop,
+        "model_flop": kernel.model_flop,
+        "short_count": kernel.short_count,
         "minimal_bytes": kernel.minimal_bytes,
         "counters": _counters(kernel.counters) if kernel.counters else None,
     }

@@ -19,6 +19,7 @@ from rooflint.report import device_us, work_us
 from rooflint.units import DASH, show_byte_rate, show_flop_rate, show_number, show_share, show_us
 from rooflint.verdicts import judge_kernel, kernel_us
 from rooflint.verdicts.gains import WORTH_RATIO
+from rooflint.verdicts.mfu import show_mfu, show_model_flop
 from rooflint.verdicts.on_cpu import show_python
 from rooflint.verdicts.roofline import peaks_for, peaks_of
 from rooflint.verdicts.step import show_step, window_us
@@ -65,7 +66,9 @@ class _Page:
         step = self.report.step
         recording = self.report.recording
         if numbers := show_python(recording) or show_step(recording):
-            yield numbers
+            yield from _wrap(numbers, 2)
+        if mfu := show_mfu(recording):
+            yield f"{mfu} · {show_model_flop(recording)}"
         name = "" if step.limiter == "unknown" else f"{self._limiter(step)}: "
         yield name + step.reason
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from rooflint.model import (
+    SHORT_US,
     Copy,
     IdleCause,
     InsideCost,
@@ -183,6 +184,8 @@ class _Kernel:
     ns: int = 0
     op: str | None = None
     flop: float | None = 0.0
+    model_flop: float | None = 0.0
+    short_count: int = 0
     bytes: float | None = 0.0
     precision: str | None = None
 
@@ -465,6 +468,8 @@ class _Lines:
                     op=kernel.op,
                     precision=kernel.precision,
                     flop=kernel.flop,
+                    model_flop=kernel.model_flop,
+                    short_count=kernel.short_count,
                     minimal_bytes=kernel.bytes,
                 )
             )
@@ -537,6 +542,11 @@ class _Lines:
                 kernel.precision = work.precision
         kernel.launch_count += 1
         kernel.ns += duration
+        kernel.short_count += duration < 1000 * SHORT_US
+        again = place >= 0 and self.attribution.places[place].of == RECOMPUTE
+        model_flop = None if work is None else work.model_flop if main and not again else 0.0
+        if kernel.model_flop is not None:
+            kernel.model_flop = None if model_flop is None else kernel.model_flop + model_flop
         flop, byte_count = (work.flop, work.minimal_bytes) if work and main else (None, None)
         kernel.flop = None if kernel.flop is None or flop is None else kernel.flop + flop
         kernel.bytes = (

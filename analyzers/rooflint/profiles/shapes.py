@@ -27,6 +27,8 @@ class Work:
 
     flop: float | None = None
     minimal_bytes: float | None = None
+    model_flop: float | None = None
+    """Of a product as torch counts it, attention without regard to its mask; of others 0."""
     precision: str | None = None
 
 
@@ -35,7 +37,7 @@ class ShapeTable:
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, object, object, object], int] = {}
-        self._works: list[Work] = [Work(0.0, 0.0)]
+        self._works: list[Work] = [Work(0.0, 0.0, 0.0)]
 
     def number(self, name: str, args: Args) -> int:
         """Which entry of the table a call is; -1 if no rule knows it or it has no shapes.
@@ -63,7 +65,12 @@ def work_of(name: str, dims: Any, types: Any, values: Any) -> Work:
     inputs = Inputs(dims, types, values)
     try:
         flop, byte_count = _RULES[name](inputs)
-        return Work(flop, byte_count, inputs.precision)
+        unmasked = _UNMASKED.get(name)
+        if unmasked:
+            model_flop, _ = unmasked(inputs)
+        else:
+            model_flop = flop if name in _PRODUCTS else 0.0
+        return Work(flop, byte_count, model_flop, inputs.precision)
     except (LookupError, TypeError, ValueError, SyntaxError, ArithmeticError, Unknown):
         return Work()  # shapes that the operator cannot have had: a cut-down trace
 
@@ -375,7 +382,22 @@ def _widest(inputs: Inputs, tensors: list[int]) -> list[int]:
 _Rule = Callable[[Inputs], Costs]
 
 
-def _rules() -> dict[str, _Rule]:
+# The position of is_causal in each signature.
+_ATTENTIONS = {
+    "_scaled_dot_product_flash_attention": 4,
+    "_scaled_dot_product_efficient_attention": 6,
+    "_scaled_dot_product_cudnn_attention": 6,
+    "_scaled_dot_product_flash_attention_for_cpu": 4,
+}
+_ATTENTIONS_BACKWARD = {
+    "_scaled_dot_product_flash_attention_backward": 11,
+    "_scaled_dot_product_efficient_attention_backward": 11,
+    "_scaled_dot_product_cudnn_attention_backward": 13,
+    "_scaled_dot_product_flash_attention_for_cpu_backward": 7,
+}
+
+
+def _product_rules() -> dict[str, _Rule]:
     rules: dict[str, _Rule] = {
         "mm": lambda inputs: _product(inputs, 0),
         "bmm": lambda inputs: _product(inputs, 0),
@@ -392,16 +414,16 @@ def _rules() -> dict[str, _Rule]:
         "_convolution": _convolution,
         "convolution": _convolution,
         "convolution_backward": _convolution_backward,
-        # The position of is_causal in each signature.
-        "_scaled_dot_product_flash_attention": _attention(4),
-        "_scaled_dot_product_efficient_attention": _attention(6),
-        "_scaled_dot_product_cudnn_attention": _attention(6),
-        "_scaled_dot_product_flash_attention_for_cpu": _attention(4),
-        "_scaled_dot_product_flash_attention_backward": _attention_backward(11),
-        "_scaled_dot_product_efficient_attention_backward": _attention_backward(11),
-        "_scaled_dot_product_cudnn_attention_backward": _attention_backward(13),
-        "_scaled_dot_product_flash_attention_for_cpu_backward": _attention_backward(7),
     }
+    for name, causal in _ATTENTIONS.items():
+        rules[name] = _attention(causal)
+    for name, causal in _ATTENTIONS_BACKWARD.items():
+        rules[name] = _attention_backward(causal)
+    return {f"aten::{name}": rule for name, rule in rules.items()}
+
+
+def _other_rules() -> dict[str, _Rule]:
+    rules: dict[str, _Rule] = {}
     for name in ("add", "sub", "mul", "div", "rsub", "maximum", "minimum"):
         rules[name] = _elementwise(1)
         rules[f"{name}_"] = _in_place(1)
@@ -440,7 +462,13 @@ def _rules() -> dict[str, _Rule]:
     return {f"aten::{name}": rule for name, rule in rules.items()}
 
 
-_RULES = _rules()
+_PRODUCTS = _product_rules()
+_UNMASKED = {
+    **{f"aten::{name}": _attention(None) for name in _ATTENTIONS},
+    **{f"aten::{name}": _attention_backward(None) for name in _ATTENTIONS_BACKWARD},
+}
+"""Attention as torch counts it: as if a causal mask left nothing out."""
+_RULES = {**_PRODUCTS, **_other_rules()}
 _FREE = frozenset(
     f"aten::{name}"
     for name in (

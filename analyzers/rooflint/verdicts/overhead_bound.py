@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rooflint.model import KernelCost, LineCost, Recording, Verdict
+from rooflint.model import SHORT_US, KernelCost, LineCost, Recording, Verdict
 from rooflint.units import show_us
 from rooflint.verdicts.roofline import kernel_work
 from rooflint.verdicts.wording import a_step, count_of
-
-TINY_US = 10.0
-"""A kernel below this is about as short as the launch that starts it."""
 
 LAUNCH_US = 5.0
 """Below this it is shorter than any launch from Python, whatever else may limit it."""
@@ -27,7 +24,7 @@ ADVICE = (
 def judge(kernel: KernelCost, recording: Recording) -> Verdict | None:
     """A kernel so short that launching it costs as much as running it."""
     mean_us = mean_kernel_us((kernel,))
-    if mean_us is None or mean_us >= TINY_US:
+    if mean_us is None or mean_us >= SHORT_US:
         return None
     work = kernel_work(kernel, recording)
     return Verdict(

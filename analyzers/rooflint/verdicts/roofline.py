@@ -107,6 +107,12 @@ def _model_flop(kernel: KernelCost, us: float, peaks: Peaks) -> dict[str, float]
     return {pipe: flop}
 
 
+def pipe_of(kernel: KernelCost, recording: Recording) -> str:
+    """The pipe that a product runs on: as counters say, else by its type, name and speed."""
+    work = kernel_work(kernel, recording)
+    return (work and work.main_pipe) or _product_pipe(kernel.precision or "fp32", kernel.name)
+
+
 def line_work(cost: LineCost, recording: Recording) -> Work | None:
     """All work of a line as one, from what the line itself knows (a run without a GPU)."""
     peaks = peaks_of(recording)

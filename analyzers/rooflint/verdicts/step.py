@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import ceil
 
-from rooflint.model import Limiter, LineCost, Recording, Verdict
+from rooflint.model import SHORT_US, Limiter, LineCost, Recording, Verdict
 from rooflint.units import show_share, show_us
 from rooflint.verdicts.overhead_bound import ADVICE
 from rooflint.verdicts.wording import a_step, count_of
@@ -114,6 +114,15 @@ def launch_idle_ratio(recording: Recording) -> float:
     return min(1.0, gpu_idle_us(recording) / recorded_us)
 
 
+def short_ratio(recording: Recording) -> float | None:
+    """Share of the kernels that are about as short as their launch; `None`: not known."""
+    counts = [(kernel.short_count, kernel.launch_count) for kernel in recording.kernels]
+    launches = sum(count for _, count in counts)
+    short = sum(count for count, _ in counts if count is not None)
+    known = launches and all(count is not None for count, _ in counts)
+    return short / launches if known else None
+
+
 def show_step(recording: Recording) -> str:
     """As in "step 10.5 ms · GPU busy 6.4 ms (61 %) · 261 kernels a step, 22 µs each on average"."""
     steps = recording.step_count
@@ -134,6 +143,9 @@ def show_step(recording: Recording) -> str:
         kernels = count_of(count / steps, "kernel") + a_step(recording)
         kernel_us = sum(kernel.gpu_us for kernel in recording.kernels)
         if kernel_us:
-            kernels += f", {show_us(kernel_us / count)} each on average"
+            kernels += f", {show_us(kernel_us / count)} on average"
+        short = short_ratio(recording)
+        if short:
+            kernels += f", {show_share(short)} under {show_us(SHORT_US)}"
         parts.append(kernels)
     return " · ".join(parts)
