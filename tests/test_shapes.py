@@ -142,7 +142,7 @@ def traced_products(run: Callable[[], Any], folder: Path) -> list[Work]:
     path = folder / "trace.json"
     profiler.export_chrome_trace(str(path))
     timeline = load_timeline(path)
-    rows = attribute(timeline, (timeline.start_ns, timeline.end_ns + 1)).works
+    rows = attribute(timeline, (timeline.start_ns, timeline.end_ns + 1), {}).works
     works = [timeline.shapes.work(timeline.host.shape[row]) for row in rows]
     return [work for work in works if work.model_flop]
 
