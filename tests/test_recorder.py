@@ -135,6 +135,50 @@ def test_children_run_unrecorded_and_unharmed(tmp_path: Path) -> None:
 
 
 @needs_torch
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_a_spawned_process_that_trains_is_recorded_the_first_rank_alone(
+    tmp_path: Path, method: str
+) -> None:
+    run = record(tmp_path, "spawns.py", method, "trains", cwd=SCRIPTS)
+    arguments = f"['spawns.py', '{method}', 'trains'] __mp_main__ True"
+    assert run.stdout.splitlines() == [f"0 {arguments}", f"1 {arguments}", "5", "5"]
+    assert run.meta["process"] in ("SpawnProcess-2", "ForkServerProcess-2")
+    assert run.meta["argv"] == ["spawns.py", method, "trains"]
+    assert run.meta["exit"] == {"code": 3, "error": None}
+    assert (run.meta["window"]["steps_seen"], run.meta["window"]["step_count"]) == (9, 3)
+    products = [event for event in run.events if event["name"] == "aten::addmm"]
+    text = (SCRIPTS / "spawns.py").read_text().splitlines()
+    assert {text[(run.line_of(event) or 0) - 1].strip() for event in products} == {
+        "loss = layer(torch.ones(4)).sum()"
+    }
+
+
+@needs_torch
+@pytest.mark.parametrize(("what", "name"), [("calls", "SpawnProcess-1"), ("loads", None)])
+def test_without_a_gpu_a_spawned_process_that_calls_a_module_is_recorded_unless_it_loads_data(
+    tmp_path: Path, what: str, name: str | None
+) -> None:
+    run = record(tmp_path, "spawns.py", "spawn", what, cwd=SCRIPTS)
+    assert (run.code, run.stderr) == (3, "")
+    if not torch_has_gpu():
+        assert run.meta["process"] == name
+
+
+@needs_torch
+def test_that_forked_processes_compute_is_said(tmp_path: Path) -> None:
+    run = record(tmp_path, "spawns.py", "fork", "trains", cwd=SCRIPTS)
+    assert run.meta["process"] is None
+    assert "processes that it forks, which are not recorded" in run.meta["notes"][-1]
+
+
+@needs_torch
+def test_a_process_that_is_spawned_after_the_run_runs_as_it_would_alone(tmp_path: Path) -> None:
+    command = [sys.executable, str(LAUNCH), str(tmp_path / "gone.json"), "-c", "print(__name__)"]
+    said = subprocess.run(command, capture_output=True, text=True)
+    assert (said.returncode, said.stdout, said.stderr) == (0, "__main__\n", "")
+
+
+@needs_torch
 def test_a_child_that_was_forked_before_torch_runs_unharmed(tmp_path: Path) -> None:
     script = tmp_path / "forks.py"
     script.write_text(
@@ -377,9 +421,17 @@ def test_a_terminated_script_keeps_what_was_recorded(tmp_path: Path) -> None:
 
 @needs_torch
 def test_other_ranks_are_not_recorded(tmp_path: Path) -> None:
-    run = record(tmp_path, str(SCRIPTS / "train.py"), environment={"RANK": "1", "LOCAL_RANK": "0"})
+    run = record(tmp_path, str(SCRIPTS / "train.py"), environment={"RANK": "9", "LOCAL_RANK": "1"})
     assert (run.code, run.stdout) == (0, "loss True\n")
     assert not list(run.folder.iterdir())
+
+
+@needs_torch
+def test_of_another_machine_its_first_rank_is_recorded(tmp_path: Path) -> None:
+    environment = {"RANK": "8", "LOCAL_RANK": "0"}
+    run = record(tmp_path, str(SCRIPTS / "train.py"), "9", environment=environment)
+    assert run.meta["notes"][0] == "Recorded is rank 8, the job's first on this machine."
+    assert run.meta["window"]["steps_seen"] == 9
 
 
 @needs_torch
@@ -633,6 +685,12 @@ def record(
         process.send_signal(end)
     stdout, stderr = process.communicate(stdin, timeout=120)
     return Run(folder, process.returncode, (before + stdout).decode(), stderr.decode())
+
+
+def torch_has_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
 
 
 def python_of(version: str) -> str | None:

@@ -3,6 +3,8 @@
 - `launch`: the file that Python is started with; becomes the user's script
 - `program`: runs a file or module as `__main__`, as Python itself would
 - `recorder`: holds the parts together for one run
+- `job`: which process of the run is recorded
+- `spawned`: starts the processes that `multiprocessing` spawns through us
 - `window`: which part of the run is recorded
 - `plain_steps`: times a few steps with nothing in their way, and whether they are warm
 - `steps`: finds the loop whose iterations are the steps

@@ -17,8 +17,11 @@ import threading
 
 from rooflint_recorder.deadline import Deadline
 from rooflint_recorder.imports import after_import
+from rooflint_recorder.job import process_name
 from rooflint_recorder.marks import LineMarks, Unavailable, line_marks
 from rooflint_recorder.program import Stop
+from rooflint_recorder.sources import OwnFiles
+from rooflint_recorder.spawned import follow
 from rooflint_recorder.steady import Steady
 from rooflint_recorder.steps import Steps, on_every_optimizer_step
 from rooflint_recorder.traces import Traces
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from rooflint_recorder.sources import OwnFiles
     from rooflint_recorder.torch_profiler import TorchProfiler
 
 DOMAIN = "rooflint"
@@ -39,11 +41,16 @@ LOOK_SECONDS = 0.5
 class CounterRun:
     """One run under ncu. What goes wrong here costs counters, never the script."""
 
-    def __init__(self, config: dict[str, Any], files: OwnFiles) -> None:
+    def __init__(self, config: dict[str, Any], first: bool) -> None:
         self.exit_code: int | None = None
         self.exit_error: str | None = None
         self.stopped = False
-        self._files = files
+        self._root: str = config["root"]
+        self._settings: str = config["settings"]
+        self._process_name: str | None = config.get("process")
+        """The process that the timeline recorded; `None`: the one that was started first."""
+        self._is_first = first
+        self._files = OwnFiles.of_script(self._root)
         self._step: int | None = config["step"]
         self._loop: tuple[str, int] | None = config["loop"] and (*config["loop"],)
         """The loop of the steps, where no optimizer names it."""
@@ -65,10 +72,14 @@ class CounterRun:
             after_in_child=self._abandon,
         )
         after_import("torch", self._torch_is_there)
+        if self._process_name is not None:
+            follow(self._settings, lambda: os.getpid() == self._process)
 
     def _torch_is_there(self) -> None:
-        if os.getpid() != self._process:
+        if os.getpid() != self._process or process_name() != self._process_name:
             return
+        if not self._is_first:
+            self._files = OwnFiles.of_script(self._root)  # by now `sys.argv` is the script's
         import torch
 
         from rooflint_recorder.main_thread import OnMainThread
@@ -126,7 +137,8 @@ class CounterRun:
             self._ncu_window.close()
             if self._steps is not None:
                 self._steps.count_only()
-                if self._traces is not None and not self._traces.left:
+                left = not self._is_first or self._traces is None or self._traces.left
+                if not left:
                     self._leave_early()
                 if self._stop_after:
                     raise Stop(0)

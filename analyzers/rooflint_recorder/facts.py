@@ -108,10 +108,3 @@ def _driver() -> str | None:
     except OSError:
         return None
     return found.group(1) if found else None
-
-
-def is_rank_zero() -> bool:
-    """Whether this process is the first of its job, or alone."""
-    return all(
-        os.environ.get(name, "0") in ("", "0") for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID")
-    )

@@ -29,6 +29,15 @@ def write_meta(folder: str, meta: dict[str, Any]) -> None:
     os.replace(part, path)
 
 
+def read_meta(folder: str) -> dict[str, Any] | None:
+    """What another process of the run wrote; `None`: nothing."""
+    try:
+        with open(os.path.join(folder, "meta.json"), encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError):
+        return None
+
+
 def write_sources(folder: str, texts: dict[str, bytes]) -> None:
     """Each file as it was run, under the hash of its bytes."""
     sources = os.path.join(folder, "sources")

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def after_import(name: str, then: Callable[[], None]) -> None:
-    """Call `then` once, as soon as the module `name` has run."""
+    """Call `then` once, as soon as the module `name` has run, at once if it already has."""
+    if name in sys.modules:
+        then()
+        return
     sys.meta_path.insert(0, _Watcher(name, then))
 
 

@@ -1,19 +1,18 @@
 """The file that Python is started with: `launch.py CONFIG.json`, then what Python would be given.
 
-That is a script or `-m` and a module, and their arguments. Argv, path, `__main__`, exit code
-and traceback are those of a plain run.
+That is a script, `-m` and a module, or `-c` and a text, and their arguments. Argv, path,
+`__main__`, exit code and traceback are those of a plain run.
 """
 
 import sys
 
 HERE = __file__.rpartition("launch.py")[0] or "./"
-if not getattr(sys.flags, "safe_path", False):
+if not getattr(sys.flags, "safe_path", sys.flags.isolated):  # safe_path: Python 3.11
     del sys.path[0]  # the recorder's folder; the script's own takes its place
 
 
 def main() -> None:
     import importlib.util
-    import json
 
     package = importlib.util.spec_from_file_location(
         "rooflint_recorder", HERE + "__init__.py", submodule_search_locations=[HERE.rstrip("/\\")]
@@ -24,10 +23,8 @@ def main() -> None:
     package.loader.exec_module(module)
     from rooflint_recorder.recorder import run
 
-    with open(sys.argv[1], encoding="utf-8") as file:
-        config = json.load(file)
     orig_argv = getattr(sys, "orig_argv", [])
-    run(config, sys.argv[2:], len(orig_argv) - len(sys.argv))
+    run(sys.argv[1], sys.argv[2:], len(orig_argv) - len(sys.argv))
 
 
 main()

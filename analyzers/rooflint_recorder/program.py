@@ -27,7 +27,7 @@ def is_stopped(error: BaseException) -> bool:
 def prepare(target: list[str], executable_arguments: int) -> Callable[[], None]:
     """Set `sys.argv`, `sys.path[0]` and `__main__` for a target; the function that runs it.
 
-    `target` is ["train.py", "--lr", "1"] or ["-m", "package.train", ...];
+    `target` is ["train.py", "--lr", "1"], ["-m", "package.train", ...] or ["-c", text, ...];
     `executable_arguments` is how many of `sys.orig_argv` stand before our own file.
     """
     orig_argv = getattr(sys, "orig_argv", None)
@@ -38,6 +38,8 @@ def prepare(target: list[str], executable_arguments: int) -> Callable[[], None]:
     sys.modules["__main__"] = main
     if target[0] == "-m":
         return _prepare_module(target)
+    if target[0] == "-c":
+        return _prepare_text(target, main)
     return _prepare_file(target, main)
 
 
@@ -57,6 +59,19 @@ def _prepare_module(target: list[str]) -> Callable[[], None]:
         import runpy
 
         runpy._run_module_as_main(target[1])  # type: ignore[attr-defined]
+
+    return run
+
+
+def _prepare_text(target: list[str], main: ModuleType) -> Callable[[], None]:
+    from importlib.machinery import BuiltinImporter
+
+    sys.argv[:] = ["-c", *target[2:]]
+    _replace_first_path("")
+    main.__loader__ = BuiltinImporter  # type: ignore[assignment]
+
+    def run() -> None:
+        exec(compile(target[1], "<string>", "exec", dont_inherit=True), main.__dict__)
 
     return run
 
@@ -88,5 +103,5 @@ def _prepare_file(target: list[str], main: ModuleType) -> Callable[[], None]:
 
 
 def _replace_first_path(folder: str) -> None:
-    if not getattr(sys.flags, "safe_path", False):
+    if not getattr(sys.flags, "safe_path", sys.flags.isolated):
         sys.path.insert(0, folder)  # our own folder was taken out at the start

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 
-from rooflint_recorder import facts, program
+from rooflint_recorder import facts, job, program, spawned
 from rooflint_recorder import folder as recording_folder
 from rooflint_recorder.counters import CounterRun
 from rooflint_recorder.deadline import Deadline
@@ -24,7 +24,12 @@ from rooflint_recorder.marks import LineMarks, Unavailable, line_marks
 from rooflint_recorder.plain_steps import PlainSteps
 from rooflint_recorder.sources import OwnFiles
 from rooflint_recorder.steady import Steady
-from rooflint_recorder.steps import Steps, on_every_optimizer_step, optimizer_exists
+from rooflint_recorder.steps import (
+    Steps,
+    on_every_optimizer_step,
+    on_first_module_call,
+    optimizer_exists,
+)
 from rooflint_recorder.window import (
     EARLY_MARKS,
     EARLY_SECONDS,
@@ -49,17 +54,34 @@ INTERRUPTED = 130
 FIRST_LOOK_SECONDS = 1.0
 
 
-def run(config: dict[str, Any], target: list[str], executable_arguments: int) -> None:
-    """Run the target as Python would; record it if this is the first process of its job."""
+def run(settings: str, target: list[str], executable_arguments: int) -> None:
+    """Run the target as Python would; record it if this process is the one to record."""
+    config = _read(settings)
     run_target = program.prepare(target, executable_arguments)
-    if not facts.is_rank_zero():
+    if config is None or not job.is_first_of_machine():
         _run_as_python_would(run_target, None)
-        return
-    script_folder = os.path.dirname(os.path.realpath(target[0])) if target[0] != "-m" else "."
-    files = OwnFiles(config["root"], script_folder)
-    recorder = (CounterRun if config["mode"] == "counters" else Recorder)(config, files)
-    recorder.get_ready()
-    _run_as_python_would(run_target, recorder)
+    elif spawned.is_server(target):
+        spawned.in_each_fork(lambda: _recorder(config, first=False).get_ready())
+        _run_as_python_would(run_target, None)
+    else:
+        recorder = _recorder(config, first=target[0] != "-c" and job.rank() == "0")
+        recorder.get_ready()
+        _run_as_python_would(run_target, recorder)
+
+
+def _read(settings: str) -> dict[str, Any] | None:
+    """What this run is to do; `None`: it is over, and this process was spawned later."""
+    import json
+
+    try:
+        with open(settings, encoding="utf-8") as file:
+            return {**json.load(file), "settings": os.path.abspath(settings)}
+    except OSError:
+        return None
+
+
+def _recorder(config: dict[str, Any], first: bool) -> Recorder | CounterRun:
+    return (CounterRun if config["mode"] == "counters" else Recorder)(config, first)
 
 
 def _run_as_python_would(run_target: Any, recorder: Recorder | CounterRun | None) -> None:
@@ -94,7 +116,7 @@ def _run_as_python_would(run_target: Any, recorder: Recorder | CounterRun | None
 class Recorder:
     """One run of one script. What goes wrong in here becomes a note, never the script's trouble."""
 
-    def __init__(self, config: dict[str, Any], files: OwnFiles) -> None:
+    def __init__(self, config: dict[str, Any], first: bool) -> None:
         self.exit_code: int | None = None
         self.exit_error: str | None = None
         self.stopped = False
@@ -104,7 +126,12 @@ class Recorder:
         self._rooflint: str = config["rooflint"]
         self._argv = list(sys.argv)
         self._cwd = os.getcwd()
-        self._files = files
+        self._settings: str = config["settings"]
+        self._claim = job.Claim(self._folder, first)
+        self._is_first = first
+        self._waits = not first
+        """Nothing is recorded until this process, which others started, proves to be the one."""
+        self._files = OwnFiles.of_script(self._root)
         self._notes: list[str] = []
         self._process = os.getpid()
         self._thread = threading.get_ident()
@@ -145,10 +172,11 @@ class Recorder:
         )
         atexit.register(self.finish)
         self._finish_before_os_exit()
-        self._finish_when_terminated()
         after_import("torch", self._torch_is_there)
-        with self._noting("Python's lines could not be looked at"):
-            recording_folder.write_process(self._folder, self._files)
+        spawned.follow(self._settings, self._may_spawn)
+        if not self._waits:
+            self._finish_when_terminated()
+            self._tell_of_process()
 
     def finish(self) -> None:
         """The script has ended: write what there is."""
@@ -158,53 +186,92 @@ class Recorder:
             self._leave_child()
             return
         self._finished = True
-        recording_folder.remove_process(self._folder)
+        if self._claim.is_held():
+            recording_folder.remove_process(self._folder)
         with self._noting("The recording could not be finished"):
             if self._window.stage is not Stage.CLOSED:
                 self._window.close(self._window.why_closed or "the script ended")
                 if self._steps is not None:
                     self._steps.end()
             self._stop()
-        self._write(ended=True)
+        if self._claim.is_held():
+            self._write(ended=True)
+        elif self._is_first:
+            self._complete_exit()
 
     # --- the script's life ---------------------------------------------------------------
 
+    def _tell_of_process(self) -> None:
+        with self._noting("Python's lines could not be looked at"):
+            recording_folder.write_process(self._folder, self._files)
+
     def _torch_is_there(self) -> None:
-        if self._abandoned():
-            return
         with self._noting("torch could not be observed"):
             import torch
-            from torch._C._profiler import _RecordFunctionFast
 
-            from rooflint_recorder.main_thread import OnMainThread
-            from rooflint_recorder.torch_profiler import TorchProfiler
-
-            self._profiler = TorchProfiler()
-            self._profiler.make_way(self._others_profile)
-            try:
-                marks = line_marks(self._files, _RecordFunctionFast, self._budget_is_spent)
-            except Unavailable as reason:
-                self._notes.append(f"Costs have no lines: {reason}.")
-            else:
-                self._marks = marks
-                self._libraries = LibraryFiles(self._files)
-                marks.mark_libraries(self._libraries)
-                self._steps = Steps(self._files, marks, self._window, self._follow, self._steady)
-                self._call_look = OnMainThread(self._look)
-                on_every_optimizer_step(self._stepped)
-            self._start_early()
+            on_every_optimizer_step(self._stepped)
+            if self._waits and not facts.has_gpu():
+                on_first_module_call(self._computes)
+            if not self._waits and not self._abandoned():
+                self._observe()
             # CUDA is observed from when the script itself starts it: whichever devices it
             # chooses before, and whatever it forks, is not disturbed.
             torch.cuda._lazy_call(self._cuda_is_there)  # type: ignore[attr-defined]
 
+    def _observe(self) -> None:
+        from torch._C._profiler import _RecordFunctionFast
+
+        from rooflint_recorder.main_thread import OnMainThread
+        from rooflint_recorder.torch_profiler import TorchProfiler
+
+        self._profiler = TorchProfiler()
+        self._profiler.make_way(self._others_profile)
+        try:
+            marks = line_marks(self._files, _RecordFunctionFast, self._budget_is_spent)
+        except Unavailable as reason:
+            self._notes.append(f"Costs have no lines: {reason}.")
+        else:
+            self._marks = marks
+            self._libraries = LibraryFiles(self._files)
+            marks.mark_libraries(self._libraries)
+            self._steps = Steps(self._files, marks, self._window, self._follow, self._steady)
+            self._call_look = OnMainThread(self._look)
+        self._start_early()
+
+    def _wait_no_more(self) -> None:
+        """This process is the one to record."""
+        self._waits = False
+        self._thread = threading.get_ident()
+        self._files = OwnFiles.of_script(self._root)  # by now `sys.argv` is the script's
+        self._argv = list(sys.argv)
+        name = job.process_name()
+        self._notes.append(
+            f"Recorded is {name}, a process that the script spawned."
+            if name
+            else f"Recorded is rank {job.rank()}, the job's first on this machine."
+        )
+        self._tell_of_process()
+        self._observe()
+
+    def _computes(self) -> None:
+        """CUDA starts, or a module is called where there is no GPU."""
+        with self._noting("The process could not be recorded"):
+            if self._waits and not self._abandoned() and self._claim.computes():
+                self._wait_no_more()
+
     def _cuda_is_there(self) -> None:
         with self._noting("CUDA could not be observed"):
-            if self._abandoned() or self._cuda:
+            if self._abandoned():
+                self._claim.note_fork()
+                return
+            if self._cuda:
                 return
             self._cuda = self._steady.cuda = self._plain.cuda = True
             if self._steps is not None:
                 self._steps.forget_if_uncounted()  # that was a loop of the CPU's
-            if self._window.restart_early():
+            if self._waits:
+                self._computes()
+            elif self._window.restart_early():
                 self._stop()
                 self._result = self._early_part_s = None
                 self._start_early()
@@ -235,9 +302,26 @@ class Recorder:
 
     def _stepped(self, optimizer: int) -> None:
         with self._noting("The steps could not be followed"):
-            if threading.get_ident() == self._thread and not self._abandoned():
-                assert self._steps is not None
-                self._steps.stepped(optimizer)
+            if self._abandoned():
+                self._claim.note_fork()
+                return
+            if self._waits or threading.get_ident() == self._thread:
+                mine = self._claim.trains()
+                if self._waits and mine:
+                    self._wait_no_more()
+                if self._steps is not None and mine is not False:
+                    self._steps.stepped(optimizer)
+
+    def _may_spawn(self) -> bool:
+        """A process is about to be spawned: whether it may be the one to record."""
+        if self._abandoned() or self._finished:
+            return False
+        if self._cuda and not self._waits:
+            import torch
+
+            if torch.cuda.max_memory_reserved():  # more than a question about the device
+                self._claim.computes()
+        return True
 
     def _budget_is_spent(self) -> None:
         if threading.get_ident() == self._thread and not self._abandoned():
@@ -303,7 +387,8 @@ class Recorder:
                 if self._window.stage is Stage.CLOSED:
                     if self._profiler is not None:
                         self._profiler.close_way()
-                    self._write(ended=False)
+                    if self._claim.is_held():
+                        self._write(ended=False)
 
     def _set_early_aside(self) -> None:
         self._stop()
@@ -373,10 +458,24 @@ class Recorder:
                 if self._marks.trouble:
                     self._notes.append(self._marks.trouble)
                 self._marks.shut_down()
+            if ended and self._claim.forked:
+                self._notes.append(
+                    "The script computes in processes that it forks, which are not recorded:"
+                    " spawn them, or profile what they run by itself."
+                )
             with contextlib.suppress(OSError):
                 recording_folder.write_meta(self._folder, self._meta(ended))
         finally:
             self._busy = busy
+
+    def _complete_exit(self) -> None:
+        """A process that this one spawned was recorded; how the script ended is known here."""
+        with self._noting("The recording could not be completed"):
+            meta = recording_folder.read_meta(self._folder)
+            if meta is not None:
+                error = self.exit_error or meta["exit"]["error"]
+                meta["exit"] = {"code": self.exit_code, "error": error}
+                recording_folder.write_meta(self._folder, meta)
 
     def _write_trace(self) -> None:
         if self._trace_written:
@@ -426,9 +525,15 @@ class Recorder:
             "functions": {},
             "window": self._kept_window or self._about_window(),
             "host_peaks": None,
-            "exit": {"code": self.exit_code, "error": self.exit_error},
+            "exit": {
+                "code": self.exit_code if self._is_first else None,
+                "error": self.exit_error,
+            },
+            "process": job.process_name(),
             "notes": self._notes,
         }
+        if not ended:  # should the script be killed, it stays unknown
+            meta["window"] = {**meta["window"], "steps_seen": None}
         with self._noting("The device could not be asked"):
             if self._cuda:
                 meta["device"] = facts.gpu()

@@ -31,6 +31,11 @@ class OwnFiles:
         self._texts: dict[str, bytes] = {}
         self._trees: dict[str, ast.Module | None] = {}
 
+    @classmethod
+    def of_script(cls, root: str) -> OwnFiles:
+        """Those of the program that `sys.argv` names."""
+        return cls(root, os.path.dirname(os.path.realpath(sys.argv[0])))
+
     def path_of(self, file_name: str) -> str | None:
         """The absolute path behind a code object's file name, if it is the user's own."""
         try:

@@ -344,3 +344,14 @@ def on_every_optimizer_step(stepped: Callable[[int], None]) -> Any:
         stepped(id(optimizer))
 
     return register(tell)
+
+
+def on_first_module_call(called: Callable[[], None]) -> None:
+    """Call `called` once, before a `torch.nn.Module` is called for the first time."""
+    from torch.nn.modules.module import register_module_forward_pre_hook
+
+    def tell(module: Any, args: Any) -> None:
+        handle.remove()
+        called()
+
+    handle = register_module_forward_pre_hook(tell)

@@ -88,6 +88,7 @@ def _measure(
         # Steps are counted only where an optimizer tells of them.
         loop=window.get("step_line") if window.get("steps_seen") is None else None,
         plan=_as_settings(plan),
+        process=meta.get("process"),
     )
     report, log = folder / recordings.COUNTERS, folder / "ncu.log"
     start = time.monotonic()

@@ -84,6 +84,12 @@ def add_note(folder: Path, note: str) -> None:
     write_meta(folder, meta)
 
 
+def remove_claims(folder: Path) -> None:
+    """What the processes of the run agreed by: which of them is recorded."""
+    for claim in folder.glob("*.claim"):
+        claim.unlink(missing_ok=True)
+
+
 def remove(folder: Path) -> None:
     """Take back a folder that nothing was recorded in."""
     shutil.rmtree(folder, ignore_errors=True)

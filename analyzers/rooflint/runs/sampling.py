@@ -37,6 +37,7 @@ class Sampling:
         self._folder = folder
         self._stop = Event()
         self._seen = Seen()
+        self._told: tuple[int, int] | None = None
         self._anatomy, self.trouble = _anatomy_of(python)
         self._thread = Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -49,26 +50,31 @@ class Sampling:
         return self._seen
 
     def _run(self) -> None:
-        process = self._wait_for_process()
-        if process is None or self.trouble:
-            return
-        if process["executable"] != self._anatomy.get("executable"):
-            # A launcher may start another Python than the one that was asked for.
-            self._anatomy, self.trouble = _anatomy_of(process["executable"])
-        try:
-            if not self.trouble:
-                self._look_at(process)
-        except Unreadable as error:
-            self.trouble = str(error)
+        while not self.trouble and (process := self._wait_for_process()) is not None:
+            if process["executable"] != self._anatomy.get("executable"):
+                # A launcher may start another Python than the one that was asked for.
+                self._anatomy, self.trouble = _anatomy_of(process["executable"])
+            self._seen = Seen()  # the process before only waited for this one, which it spawned
+            try:
+                if not self.trouble:
+                    self._look_at(process)
+            except Unreadable as error:
+                self.trouble = str(error)
 
     def _wait_for_process(self) -> dict[str, Any] | None:
-        path = self._folder / PROCESS
+        """The process to look at; another one, once there was one."""
         while not self._stop.wait(SHORTEST_S):
-            try:
-                return json.loads(path.read_bytes())
-            except (OSError, ValueError):
-                continue
+            if self._is_told_of_another():
+                try:
+                    process = json.loads((self._folder / PROCESS).read_bytes())
+                except (OSError, ValueError):
+                    continue
+                self._told = _identity(self._folder / PROCESS)
+                return process
         return None
+
+    def _is_told_of_another(self) -> bool:
+        return _identity(self._folder / PROCESS) not in (None, self._told)
 
     def _look_at(self, process: dict[str, Any]) -> None:
         pid: int = process["pid"]
@@ -87,12 +93,21 @@ class Sampling:
                 jitter = (jitter + _GOLDEN) % 1.0
                 period_s = min(LONGEST_S, max(SHORTEST_S, (time.monotonic() - started_s) / 200))
                 period_s = max(period_s, cost_s / COST_RATIO) * (0.5 + jitter)
-                if self._stop.wait(period_s):
+                if self._stop.wait(period_s) or self._is_told_of_another():
                     return
                 cost_s = looks.cost_s
         finally:
             looks.close()
             stacks.close()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Of the file as it was last written; `None`: there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 _GOLDEN = 0.618

@@ -48,6 +48,7 @@ def record_timeline(
         raise
     seen = sampling.finish()
     settings.unlink(missing_ok=True)
+    recordings.remove_claims(folder)
     meta = recordings.read_meta(folder)
     traced = (folder / recordings.TRACE).exists()
     if meta and (traced or recordings.part(meta, "exit").get("code") in (None, 0, INTERRUPTED)):

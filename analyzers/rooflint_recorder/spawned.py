@@ -1,0 +1,69 @@
+"""Starts the processes that `multiprocessing` spawns through us, so that one can be recorded.
+
+What they see is what they would see without us: `launch.py` stands before their own command.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from rooflint_recorder.imports import after_import
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_LAUNCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launch.py")
+_SERVER = "from multiprocessing.forkserver import main"
+
+
+def follow(settings: str, wanted: Callable[[], bool]) -> None:
+    """From now on, start spawned processes through us, each time that `wanted` says so."""
+
+    def wrap() -> None:
+        spawn: Any = sys.modules["multiprocessing.spawn"]
+        util: Any = sys.modules["multiprocessing.util"]
+        get_command_line, spawn_process = spawn.get_command_line, util.spawnv_passfds
+
+        def get_our_command_line(**options: Any) -> list[str]:
+            command = get_command_line(**options)
+            return _through_us(command, settings) if wanted() else command
+
+        def spawn_through_us(path: Any, command: list[Any], descriptors: Any) -> Any:
+            if _starts_server(command) and wanted():
+                command = _through_us(command, settings)
+            return spawn_process(path, command, descriptors)
+
+        spawn.get_command_line = get_our_command_line
+        util.spawnv_passfds = spawn_through_us
+
+    after_import("multiprocessing.spawn", wrap)
+
+
+def is_server(target: list[str]) -> bool:
+    """Whether this process forks others when it is asked to, and does nothing else."""
+    return _starts_server(target)
+
+
+def in_each_fork(then: Callable[[], None]) -> None:
+    """Call `then` in each process that this one forks, not in those that they fork."""
+    server = os.getpid()
+
+    def in_child() -> None:
+        if os.getppid() == server:
+            then()
+
+    os.register_at_fork(after_in_child=in_child)
+
+
+def _starts_server(command: list[Any]) -> bool:
+    return any(str(word).startswith(_SERVER) for word in command)
+
+
+def _through_us(command: list[Any], settings: str) -> list[Any]:
+    if "-c" not in command:  # a frozen program
+        return command
+    place = command.index("-c")
+    return [*command[:place], _LAUNCH, settings, *command[place:]]
