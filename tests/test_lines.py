@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from profiles.trace_maker import AUTOGRAD, MAIN, TraceMaker
 
-from rooflint.model import LineCost, Recording
+from rooflint.model import LineCost, RangeCost, Recording
 from rooflint.profiles import read
 from rooflint.verdicts.step import show_step
 
@@ -233,6 +233,28 @@ def test_the_rest_of_a_function_whose_graph_is_broken_is_of_the_same_caller(
     _, lines = read_made(trace, tmp_path)
     assert lines[2].forward_us == pytest.approx(4)
     assert lines[9].device_us == 0
+
+
+def test_the_script_s_ranges_hold_what_is_launched_inside_of_them(tmp_path: Path) -> None:
+    """The forward of 4 in one of two ranges of a name, the backward of 10 in a range of the thread
+    that waits for it. torch's own ranges are not the script's, nor is the GPU's side of them."""
+    trace = TraceMaker().mark(2, 0, 30).op("aten::mul", 1, 5, sequence=5)
+    for name, start, end in (
+        ("Optimizer.step#SGD.step", 0, 99),
+        ("forward", 0, 20),
+        ("forward", 6, 16),
+        ("forward", 21, 25),
+        ("backward", 30, 70),
+    ):
+        trace.host("user_annotation", name, start, end, MAIN)
+    trace.host("gpu_user_annotation", "forward", 8, 14, 7)
+    trace.launch(7, 8, 12, 1)
+    trace.node("MulBackward0", 5, 40, 60).launch(42, 45, 55, 2, AUTOGRAD)
+    recording, _ = read_made(trace, tmp_path)
+    assert recording.ranges == (
+        RangeCost("backward", 1, 40.0, 10.0),
+        RangeCost("forward", 3, 24.0, 4.0),
+    )
 
 
 def test_all_kernels_of_a_graph_replay_belong_to_the_line_that_replays(tmp_path: Path) -> None:

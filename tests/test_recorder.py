@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -375,6 +375,39 @@ def test_a_recording_that_ends_before_its_script_says_how_much_it_holds(tmp_path
     assert said_s and float(said_s[1]) == pytest.approx(held_s, rel=0.1)
     window = run.meta["window"]
     assert (window["mark_count"], window["why_closed"]) == (EARLY_MARKS, "enough was recorded")
+
+
+@needs_torch
+def test_nvtx_ranges_of_the_script_are_torch_s_too_and_reach_the_library(tmp_path: Path) -> None:
+    script = tmp_path / "ranges.py"
+    script.write_text(
+        "import torch\n"
+        "class Library:\n"
+        "    def rangePushA(self, message):\n"
+        "        print('push', message)\n"
+        "        return 7\n"
+        "    def rangePop(self):\n"
+        "        return 8\n"
+        "    def markA(self, message):\n"
+        "        print('mark', message)\n"
+        "real = torch.cuda.nvtx._nvtx = Library()\n"
+        "x = torch.nn.Parameter(torch.ones(3))\n"
+        "optimizer = torch.optim.SGD([x])\n"
+        "for step in range(20):\n"
+        "    depth = torch.cuda.nvtx.range_push('forward')\n"
+        "    loss = x.sum()\n"
+        "    torch.cuda.nvtx.mark('here')\n"
+        "    assert (depth, torch.cuda.nvtx.range_pop()) == (7, 8)\n"
+        "    with torch.cuda.nvtx.range('backward'):\n"
+        "        loss.backward()\n"
+        "    optimizer.step()\n"
+        "assert torch.cuda.nvtx._nvtx is real\n"
+    )
+    run = record(tmp_path, str(script))
+    assert (run.code, run.stderr) == (0, "")
+    assert run.stdout == "push forward\nmark here\npush backward\n" * 20
+    opened = Counter(event["name"] for event in run.trace if event.get("cat") == "user_annotation")
+    assert opened["forward"] == opened["backward"] == run.meta["window"]["step_count"]
 
 
 @needs_torch

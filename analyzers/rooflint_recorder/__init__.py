@@ -15,6 +15,7 @@
 - `marks`: a range per executed line of the user's own files
 - `libraries`: which lines of libraries are marked too
 - `sources`: which files are the user's own, their loops and functions
+- `nvtx_ranges`: the script's NVTX ranges, made visible to torch's profiler
 - `deadline`: ends a recording that takes too long
 - `torch_profiler`: torch's profiler, started and stopped without being seen
 - `anatomy`: where this Python keeps its stacks, for whoever looks at them from outside

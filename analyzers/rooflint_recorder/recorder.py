@@ -21,6 +21,7 @@ from rooflint_recorder.deadline import Deadline
 from rooflint_recorder.imports import after_import
 from rooflint_recorder.libraries import LibraryFiles
 from rooflint_recorder.marks import LineMarks, Unavailable, line_marks
+from rooflint_recorder.nvtx_ranges import NvtxRanges
 from rooflint_recorder.plain_steps import PlainSteps
 from rooflint_recorder.sources import OwnFiles
 from rooflint_recorder.steady import Steady
@@ -142,6 +143,7 @@ class Recorder:
         self._profiler: TorchProfiler | None = None
         self._marks: LineMarks | None = None
         self._libraries: LibraryFiles | None = None
+        self._nvtx = NvtxRanges()
         self._deadline = Deadline()
         self._looks = Deadline()
         self._next_look_s = 0.0
@@ -417,6 +419,7 @@ class Recorder:
         self._start_s = time.monotonic()
         if self._profiler is not None:
             self._profiler.start(self._cuda)
+            self._nvtx.show()
         if self._marks is not None:
             self._marks.begin(marks)
             self._deadline.start(seconds, self._marks.hurry)
@@ -429,6 +432,7 @@ class Recorder:
             self._end_step()
         finally:
             if self._profiler is not None and self._profiler.running:
+                self._nvtx.hide()
                 self._synchronise()
                 self._result = self._profiler.stop()
 

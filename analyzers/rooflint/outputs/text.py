@@ -33,6 +33,7 @@ MOST_LINES = 20
 INSIDE_SHARE = 0.1
 """Lines that cost at least this much are broken down, where they enter a library."""
 MOST_INSIDE = 4
+MOST_RANGES = 8
 
 
 def render(report: Report, color: bool | None = None) -> str:
@@ -59,6 +60,7 @@ class _Page:
             yield from self._kernel_table()
         else:
             yield "Nothing was measured in this recording: record a longer run."
+        yield from self._ranges()
         yield from self._notes()
         yield from self._gains()
 
@@ -220,6 +222,26 @@ class _Page:
         # That the GPU's peaks are not known is said once, at the top.
         if verdict.limiter != "unknown" or kernel.counters or peaks_for(kernel, recording):
             yield self._dim(f"    {_short(verdict, WIDTH - 4)}")
+
+    # --- the script's own ranges ----------------------------------------------------------
+
+    def _ranges(self) -> Iterator[str]:
+        recording = self.report.recording
+        if not recording.ranges:
+            return
+        column, per = _Column.of(self.report), a_step(recording)
+        yield ""
+        title = " range of the script's own"
+        waits = () if self._on_cpu else ("times", f"CPU {column.unit}")
+        last = f"CPU {column.unit}" if self._on_cpu else f"GPU {column.unit}"
+        yield self._dim(_row(title, f"{last}{per}", *waits, "", ""))
+        for opened in recording.ranges[:MOST_RANGES]:
+            us = opened.host_us if self._on_cpu else opened.gpu_us
+            count = show_number(opened.count / recording.step_count)
+            waits = () if self._on_cpu else (count, column.show(opened.host_us))
+            yield _row(f" {opened.name}", column.show(us), *waits, "", "")
+        if (left_out := len(recording.ranges) - MOST_RANGES) > 0:
+            yield self._dim(f" {count_of(left_out, 'more range')} left out")
 
     # --- below the table ------------------------------------------------------------------
 

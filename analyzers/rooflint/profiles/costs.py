@@ -17,6 +17,7 @@ from rooflint.model import (
     KernelCost,
     LineCost,
     Provenance,
+    RangeCost,
     Step,
     SyncCall,
 )
@@ -33,6 +34,7 @@ from rooflint.profiles.lines import (
     Place,
     attribute,
 )
+from rooflint.profiles.ranges import script_ranges
 from rooflint.profiles.replay import Replay
 from rooflint.profiles.shapes import Work
 from rooflint.profiles.steps import Loops, Steps, find_steps
@@ -61,6 +63,7 @@ class Costs:
     unattributed_us: float
     lines: tuple[LineCost, ...]
     kernels: tuple[KernelCost, ...]
+    ranges: tuple[RangeCost, ...]
     lines_by_sequence: dict[int, tuple[str, int]]
     by_function: bool
     outside_us: float
@@ -110,6 +113,7 @@ def count_costs(
         unattributed_us=lines.unattributed_ns / 1000,
         lines=lines.line_costs(),
         kernels=lines.kernel_costs(),
+        ranges=script_ranges(timeline, window, lines.launches, attribution.waiting_thread),
         lines_by_sequence=attribution.lines_by_sequence,
         by_function=attribution.by_function,
         outside_us=lines.outside_ns / 1000,
@@ -216,6 +220,8 @@ class _Lines:
         self.kernels: dict[tuple[int, int, int], _Kernel] = {}
         self.rows = array("i")
         """The device rows that count: launched in the window."""
+        self.launches: defaultdict[int, int] = defaultdict(int)
+        """Device time by the host row that launched it."""
         self.unattributed_ns = 0
         self.outside_ns = 0
         self.waits: list[Wait] = []
@@ -251,6 +257,8 @@ class _Lines:
                 self.outside_ns += duration
                 continue
             self.rows.append(row)
+            if host_row >= 0:
+                self.launches[host_row] += duration
             place = attribution.place_of[host_row] if host_row >= 0 else -1
             is_kernel = gpu.kind[row] == KERNEL
             line = self.line(place)

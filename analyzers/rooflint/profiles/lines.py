@@ -71,6 +71,8 @@ class Attribution:
     """By place: host time of its marks, lines that they call left out."""
     works: list[int] = field(default_factory=list[int])
     """Rows of the outermost operators whose work the shapes tell, for runs without a GPU."""
+    waiting_thread: dict[int, int] = field(default_factory=dict[int, int])
+    """By thread of the autograd engine: the one whose lines wait for it."""
     lines_by_sequence: dict[int, tuple[str, int]] = field(
         default_factory=dict[int, tuple[str, int]]
     )
@@ -182,6 +184,7 @@ class _Sweep:
         for thread, rows in enumerate(rows_by_thread):
             self._sweep(thread, rows)
         self.thread_of = self._forward_threads()
+        self.waiting_thread = self._waiting_threads()
         self._place_loose(rows_by_thread)
         places, line_of, number = self._resolve()
         unknown = NOWHERE
@@ -206,6 +209,7 @@ class _Sweep:
             op_ns=renumber(self.op_ns),
             self_ns=renumber(self.self_ns),
             works=self.works,
+            waiting_thread=self.waiting_thread,
             lines_by_sequence=self._lines_by_sequence(),
         )
 
@@ -365,17 +369,21 @@ class _Sweep:
             self.spots.append(spot)
         return number
 
+    def _waiting_threads(self) -> dict[int, int]:
+        """For each thread that runs nodes for another, the one that it serves most."""
+        waiting: dict[int, int] = {}
+        for thread, served in self.node_threads.items():
+            for forward_thread, _ in served.most_common(1):
+                caller = self.thread_of.get(forward_thread, thread)
+                if caller != thread:
+                    waiting[thread] = caller
+        return waiting
+
     def _place_loose(self, rows_by_thread: list[array[int]]) -> None:
         """What an engine's thread does outside of nodes (DDP ends its communication there) to the
         line that waits for the backward pass."""
         host = self.timeline.host
-        for thread, loose in self.loose.items():
-            if not self.node_threads[thread]:
-                continue
-            (served, _), *_ = self.node_threads[thread].most_common(1)
-            caller = self.thread_of.get(served, -1)
-            if caller in (-1, thread):
-                continue
+        for thread, caller in self.waiting_thread.items():
             marks = [
                 row
                 for row in rows_by_thread[caller]
@@ -383,7 +391,7 @@ class _Sweep:
             ]
             around: list[int] = []
             next_mark = 0
-            for row in loose:
+            for row in self.loose[thread]:
                 while (
                     next_mark < len(marks) and host.start_ns[marks[next_mark]] <= host.start_ns[row]
                 ):

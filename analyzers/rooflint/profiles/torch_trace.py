@@ -72,6 +72,7 @@ def recording_of(origin: str, timeline: Timeline, costs: Costs) -> Recording:
         unattributed_us=costs.unattributed_us,
         lines=costs.lines,
         kernels=costs.kernels,
+        ranges=costs.ranges,
         idle_us=costs.idle_us,
         without_launches_us=costs.without_launches_us,
         replay=costs.replay,
