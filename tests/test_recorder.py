@@ -318,9 +318,15 @@ def test_a_script_that_fails_keeps_its_whole_steps(tmp_path: Path) -> None:
 @needs_torch
 def test_a_script_that_profiles_itself_still_can(tmp_path: Path) -> None:
     run = record(tmp_path, str(SCRIPTS / "loops.py"), "profiles")
-    assert run.stdout == "events True\nsteps 12\n"
-    assert run.marks
-    assert "profiler of its own" in " ".join(run.meta["notes"])
+    assert run.stdout.splitlines() == [
+        "['Optimizer.step#SGD.step', 'Optimizer.step#SGD.step']",
+        "['Optimizer.step#SGD.step', 'Optimizer.step#SGD.step']",
+        "steps 30",
+    ]
+    window = run.meta["window"]
+    assert (window["steps_seen"], window["step_count"]) == (30, 3)
+    assert window["first_step"] >= 8
+    assert "Nothing was recorded while a profiler of the script's own ran." in run.meta["notes"]
 
 
 @needs_torch
@@ -572,6 +578,21 @@ def test_a_number_of_warm_up_steps_is_taken_at_its_word() -> None:
     window = Window(Stretches([1.0, 2.0, 3.0]), Asked(warmup=4))
     warm_up(window)
     assert window.first_step == 4 + PLAIN_STEPS
+
+
+def test_steps_under_another_profiler_are_counted_and_neither_timed_nor_recorded() -> None:
+    window = Window(None)
+    for _ in range(3):
+        window.iteration()
+    assert window.stage is Stage.RECORDED
+    assert window.hold() is Action.DISCARD
+    assert window.iteration() is Action.NOTHING
+    assert window.restart_early() is False
+    window.release()
+    assert (window.iteration(), window.first_step) == (Action.RECORD, 4)
+    window.iteration()
+    assert window.hold() is Action.CLOSE
+    assert window.whole_steps == 1
 
 
 def test_a_run_without_a_loop_is_bounded() -> None:

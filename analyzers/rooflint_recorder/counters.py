@@ -89,7 +89,7 @@ class CounterRun:
             self._ncu_window = NcuWindow(self._plan)
             self._marks = line_marks(self._files, self._ncu_window.mark, self._end)
             self._profiler = TorchProfiler()
-            self._profiler.make_way(self._give_way)
+            self._profiler.make_way(self._give_way, _nothing)
             self._traces = Traces(self._files)
             if self._step is None:
                 torch.cuda._lazy_call(self._begin)  # type: ignore[attr-defined]
@@ -128,7 +128,7 @@ class CounterRun:
             return
         self._profiler.close_way()  # operators are named by a profiler, too
         self._ncu_window.open()
-        self._profiler.make_way(self._give_way)
+        self._profiler.make_way(self._give_way, _nothing)
         self._marks.begin(EARLY_MARKS)
 
     def _end(self) -> None:
@@ -156,6 +156,10 @@ class CounterRun:
     def _abandon(self) -> None:
         if self._marks is not None:
             self._marks.end_in_child()
+
+
+def _nothing() -> None:
+    """Once the script's own profiler has stopped, ncu goes on by itself."""
 
 
 class NcuWindow:

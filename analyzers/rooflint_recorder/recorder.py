@@ -227,7 +227,7 @@ class Recorder:
         from rooflint_recorder.torch_profiler import TorchProfiler
 
         self._profiler = TorchProfiler()
-        self._profiler.make_way(self._others_profile)
+        self._profiler.make_way(self._others_profile, self._window.release)
         try:
             marks = line_marks(self._files, _RecordFunctionFast, self._budget_is_spent)
         except Unavailable as reason:
@@ -294,7 +294,7 @@ class Recorder:
                 return
             self._look_in(age_s)
             self._steady.needs_gpu = early and self._cuda
-            if self._window.stage is not Stage.RECORDED:
+            if self._window.stage is not Stage.RECORDED and not self._window.held:
                 self._steps.look()
 
     def _look_in(self, seconds: float) -> None:
@@ -332,13 +332,8 @@ class Recorder:
             self._follow(self._window.full("enough was recorded"))
 
     def _others_profile(self) -> None:
-        if self._profiler is None or self._abandoned() or self._window.stage is Stage.CLOSED:
-            return
-        self._notes.append(
-            "The script has a profiler of its own, and torch has room for one: "
-            "what came before it was recorded."
-        )
-        self._do(self._window.close("the script started a profiler of its own"))
+        if not self._abandoned():
+            self._do(self._window.hold())
 
     # --- the window's actions ------------------------------------------------------------
 
@@ -382,15 +377,10 @@ class Recorder:
             elif action is Action.REOPEN:
                 self._kept_window = self._about_window()
                 self._trace_written = False
-                if self._profiler is not None:
-                    self._profiler.make_way(self._others_profile)
             elif action is Action.CLOSE:
                 self._stop()
-                if self._window.stage is Stage.CLOSED:
-                    if self._profiler is not None:
-                        self._profiler.close_way()
-                    if self._claim.is_held():
-                        self._write(ended=False)
+                if self._window.stage is Stage.CLOSED and self._claim.is_held():
+                    self._write(ended=False)
 
     def _set_early_aside(self) -> None:
         self._stop()
@@ -509,6 +499,10 @@ class Recorder:
                 )
         if steps and self._window.warm_up_trouble is not None:
             yield f"The steps may not have been warm: {self._window.warm_up_trouble}."
+        if self._window.was_held:
+            yield "Nothing was recorded while a profiler of the script's own ran" + (
+                "." if steps else ": profile without it to see the lines that it looks at."
+            )
         if self._asked.steps is not None and steps < self._asked.steps:
             yield (
                 f"{steps} of the {self._asked.steps} steps that were asked for are recorded:"

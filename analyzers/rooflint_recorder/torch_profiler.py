@@ -31,10 +31,11 @@ class TorchProfiler:
         self._module: Any = profiler
         self._prepare = profiler._prepare_profiler  # type: ignore[attr-defined]
         self._enable = profiler._enable_profiler  # type: ignore[attr-defined]
+        self._disable = profiler._disable_profiler  # type: ignore[attr-defined]
         self.running = False
 
-    def make_way(self, before_others: Callable[[], None]) -> None:
-        """Call `before_others` before the script starts a profiler of its own.
+    def make_way(self, before_others: Callable[[], None], after_others: Callable[[], None]) -> None:
+        """Call these before the script starts a profiler of its own, and once it has stopped.
 
         torch has room for one only; the script's wins.
         """
@@ -47,13 +48,20 @@ class TorchProfiler:
             before_others()
             return self._enable(*arguments, **options)
 
+        def disable() -> Any:
+            result = self._disable()
+            after_others()
+            return result
+
         self._module._prepare_profiler = prepare
         self._module._enable_profiler = enable
+        self._module._disable_profiler = disable
 
     def close_way(self) -> None:
         """Undo `make_way`."""
         self._module._prepare_profiler = self._prepare
         self._module._enable_profiler = self._enable
+        self._module._disable_profiler = self._disable
 
     def start(self, cuda: bool) -> None:
         from torch._C._profiler import ProfilerActivity
@@ -73,7 +81,7 @@ class TorchProfiler:
         self.running = False
         self._tell_torch("_run_on_profiler_stop")
         with _without_chatter():
-            return self._torch.autograd._disable_profiler()
+            return self._disable()
 
     def ignore_this_thread(self) -> None:
         """Record nothing more here: it is a forked copy, and nobody reads what it keeps."""

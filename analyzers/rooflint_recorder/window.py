@@ -81,6 +81,9 @@ class Window:
         self._warm_up_steps = WARM_UP_STEPS if asked.warmup is None else asked.warmup
         self._recorded_steps = asked.steps or RECORDED_STEPS
         self.stage = Stage.EARLY
+        self.held = False
+        """Steps are counted, and nothing is recorded: the script has a profiler under way."""
+        self.was_held = False
         self.time_plain_steps = True
         """Whether they can be told without slowing them down."""
         self.steps_seen = 0
@@ -98,6 +101,8 @@ class Window:
     def iteration(self) -> Action:
         """The loop's next iteration begins."""
         self.steps_seen += 1
+        if self.held:
+            return Action.NOTHING
         if self.stage in (Stage.EARLY, Stage.EARLY_FULL):
             if self.steps_seen <= self._warm_up_steps:
                 return Action.NOTHING
@@ -143,6 +148,24 @@ class Window:
             return self.close(what)
         return Action.NOTHING
 
+    def hold(self) -> Action:
+        """The script starts a profiler of its own, and torch has room for one."""
+        self.held, self._timing = True, False
+        self.was_held = self.was_held or self.stage is not Stage.CLOSED
+        if self.stage is Stage.EARLY:
+            self.stage = Stage.EARLY_FULL
+            return Action.PAUSE
+        if self.stage is not Stage.RECORDED:
+            return Action.NOTHING
+        if self.whole_steps:
+            return self.close("the script started a profiler of its own")
+        self.stage = Stage.PLAIN
+        return Action.DISCARD
+
+    def release(self) -> None:
+        """The script's profiler has stopped."""
+        self.held = False
+
     def another_loop(self) -> Action:
         """The steps were of the wrong loop: forget them."""
         action = {Stage.RECORDED: Action.DISCARD, Stage.CLOSED: Action.REOPEN}.get(
@@ -157,7 +180,7 @@ class Window:
 
     def restart_early(self) -> bool:
         """The early part begins anew, unless it is over; whether it does."""
-        if self.stage is Stage.EARLY_FULL and self.steps_seen == 0:
+        if self.stage is Stage.EARLY_FULL and self.steps_seen == 0 and not self.held:
             self.stage = Stage.EARLY
             self.why_closed = None
         return self.stage is Stage.EARLY

@@ -113,14 +113,17 @@ def fails():
 
 def profiles():
     model, optimizer = model_and_optimizer()
-    for i in range(12):  # the loop
-        if i == 7:
-            with torch.profiler.profile() as profiler:
-                step(model, optimizer)
-            print("events", len(profiler.events()) > 5)
-        else:
+    twice = torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=2)
+    with torch.profiler.profile(schedule=twice, on_trace_ready=show_trace) as profiler:
+        for i in range(30):  # the loop
             step(model, optimizer)
+            profiler.step()
     return i + 1
+
+
+def show_trace(profiler):
+    names = [event.name for event in profiler.events()]
+    print([name for name in names if "step#" in name or ".py:" in name])
 
 
 print("steps", globals()[sys.argv[1]]())
