@@ -196,6 +196,12 @@ class LineCost:
     """How long the GPU computed nothing because of this line, by cause: that the host was busy
     with it, that it waits, copies, communicates, or that its launches take time."""
     launch_count: int = 0
+    copy_us: float = 0.0
+    """GPU time of its copies between host and device."""
+    pageable_copy_us: float = 0.0
+    """Of these, from or to pageable memory: through a buffer of the driver's, by the host."""
+    copy_wait_us: float = 0.0
+    """How long the host was blocked by copying, of `host_wait_us`."""
     without_wait_us: float | None = None
     """What the window would be shorter at most if the line did not wait, by replaying the run
     without that; it copies as before. `None`: not known, or too little to ask."""

@@ -275,7 +275,9 @@ class _Page:
             saves = show_us(gain.saves_us / recording.step_count)
             share = show_share(gain.saves_us / whole_us) if whole_us else DASH
             yield from _wrap(f" {number}. {gain.title}: up to {saves}{per} ({share})", 4)
-        if report.step.limiter == "overhead-bound" and len(report.gains) > 1 and not self._on_cpu:
+        if recording.replay is not None and len(report.gains) > 1:
+            yield self._dim("    Each is what it saves once those above it are done.")
+        elif report.step.limiter == "overhead-bound" and len(report.gains) > 1 and not self._on_cpu:
             yield self._dim(
                 "    While the GPU waits for launches, faster kernels alone change little: "
                 "launches first."

@@ -142,6 +142,8 @@ class _Line:
     launch_count: int = 0
     copy_ns: int = 0
     """Of copies between host and device."""
+    pageable_copy_ns: int = 0
+    copy_wait_ns: int = 0
     without_wait_us: float | None = None
     without_copies_us: float | None = None
     without_host_us: float | None = None
@@ -272,6 +274,8 @@ class _Lines:
                 line.launch_count += is_kernel
                 if gpu.kind[row] == COPY and self.crosses_link[gpu.name[row]]:
                     line.copy_ns += duration
+                    if "Pageable" in self.timeline.names.values[gpu.name[row]]:
+                        line.pageable_copy_ns += duration
                 if is_kernel:
                     line.work_ns += duration
                     self._add_work(line, at, work, main, duration)
@@ -305,13 +309,15 @@ class _Lines:
         first, last = self.window_ns
         waits, wait_of_copy = find_waits(timeline, launched, attribution.op_of)
         self.waits, self.wait_of_copy = waits, wait_of_copy
-        for wait in waits:
+        copying = {*wait_of_copy.values()}
+        for number, wait in enumerate(waits):
             if not first <= wait.start_ns < last:
                 continue
             place = attribution.place_of[wait.row]
             line = self.line(place)
             if line is not None:
                 line.host_wait_ns += wait.blocked_ns
+                line.copy_wait_ns += wait.blocked_ns if number in copying else 0
                 line.wait_count += 1
                 if inside := line.inside_of(attribution.places[place]):
                     inside.host_wait_ns += wait.blocked_ns
@@ -414,6 +420,9 @@ class _Lines:
                 launch_idle_us=line.launch_idle_ns / 1000,
                 launch_count=line.launch_count,
                 idle_us=_idle_us(line.idle_ns),
+                copy_us=line.copy_ns / 1000,
+                pageable_copy_us=line.pageable_copy_ns / 1000,
+                copy_wait_us=line.copy_wait_ns / 1000,
                 without_wait_us=line.without_wait_us,
                 without_copies_us=line.without_copies_us,
                 without_host_us=line.without_host_us,
