@@ -223,6 +223,23 @@ class LineCost:
     def device_us(self) -> float:
         return self.forward_us + self.backward_us + self.recompute_us
 
+    @property
+    def late_us(self) -> float:
+        """How long the GPU had nothing to do because the host was on this line."""
+        if not self.idle_us:
+            return self.launch_idle_us
+        causes: tuple[IdleCause, ...] = ("host", "data loading", "launch")
+        return sum(self.idle_us.get(cause, 0.0) for cause in causes)
+
+    @property
+    def wait_gain_us(self) -> float:
+        """What the window would be shorter at most without its wait, or the copy that is one.
+
+        Where the run cannot be replayed, as long as the GPU idled behind it.
+        """
+        known = [us for us in (self.without_wait_us, self.without_copies_us) if us is not None]
+        return max(known) if known else self.gpu_idle_us
+
 
 @dataclass(frozen=True, slots=True)
 class RangeCost:

@@ -9,6 +9,7 @@ from pathlib import Path
 from rooflint.inside import parts_inside
 from rooflint.model import (
     Finding,
+    IdleCause,
     KernelCost,
     LineCost,
     LineReport,
@@ -22,13 +23,13 @@ from rooflint.verdicts import judge_line, judge_step
 from rooflint.verdicts.gains import find_gains
 from rooflint.verdicts.roofline import peaks_of
 from rooflint.verdicts.step import launch_idle_ratio, window_us
-from rooflint.verdicts.sync_bound import IDLE_RATIO
+from rooflint.verdicts.sync_bound import GAIN_RATIO
 from rooflint.verdicts.wording import a_step
 
 WARNING_RATIO = 0.05
-"""From this share of the window on, GPU idle time behind a wait is a warning."""
+"""From this share of the window on, what a wait costs is a warning."""
 
-INFORMATION_RATIO = IDLE_RATIO
+INFORMATION_RATIO = GAIN_RATIO
 """From this share on it is an information; below, the wait is free: a hint."""
 
 
@@ -62,14 +63,26 @@ def _without_recorder(recording: Recording) -> Recording:
     if ratio == 1.0 or recording.device.kind == "cpu":
         return recording
     lines = tuple(
-        replace(cost, launch_idle_us=ratio * cost.launch_idle_us) for cost in recording.lines
+        replace(
+            cost,
+            launch_idle_us=ratio * cost.launch_idle_us,
+            idle_us=_sooner(cost.idle_us, ratio),
+        )
+        for cost in recording.lines
     )
     slower = show_number(recording.window_us / window_us(recording))
     note = (
         f"Recording made the step {slower} times longer, all of it on the CPU: how long the GPU "
         "waits for launches is scaled to the step without it."
     )
-    return replace(recording, lines=lines, notes=(*recording.notes, note))
+    idle_us = _sooner(recording.idle_us, ratio)
+    return replace(recording, lines=lines, idle_us=idle_us, notes=(*recording.notes, note))
+
+
+def _sooner(idle_us: Mapping[IdleCause, float], ratio: float) -> dict[IdleCause, float]:
+    """Idle times by cause, those that end when the host launches scaled."""
+    hosts: tuple[IdleCause, ...] = ("host", "data loading", "launch")
+    return {cause: us * ratio if cause in hosts else us for cause, us in idle_us.items()}
 
 
 def _weight(cost: LineCost | None, recording: Recording) -> tuple[float, float]:
@@ -82,7 +95,7 @@ def total_us(cost: LineCost | None, recording: Recording) -> float:
     """What a line costs in all: its work, and what the device idles because of it."""
     if cost is None:
         return 0.0
-    return work_us(cost, recording) + cost.gpu_idle_us + cost.launch_idle_us
+    return work_us(cost, recording) + cost.gpu_idle_us + cost.late_us
 
 
 def work_us(cost: LineCost, recording: Recording) -> float:
@@ -105,16 +118,16 @@ def device_us(recording: Recording) -> float:
 def measured_severity(line: LineReport, report: Report) -> Severity | None:
     """How severe a finding about waiting is, by what was measured on its line.
 
-    A wait behind which the GPU idles for 5 % of the window or more is a warning, for 1 to 5 %
-    an information, for less a hint: it is free. `None`: no wait was measured here.
+    A wait without which the run would be 5 % shorter or more is a warning, 1 to 5 % an
+    information, less a hint: it is free. `None`: no wait was measured here.
     """
-    cost, window_us = line.cost, report.recording.window_us
-    if line.stale or cost is None or cost.wait_count == 0 or window_us <= 0:
+    cost, whole_us = line.cost, window_us(report.recording)
+    if line.stale or cost is None or cost.wait_count == 0 or whole_us <= 0:
         return None
-    idle_ratio = cost.gpu_idle_us / window_us
-    if idle_ratio >= WARNING_RATIO:
+    gain_ratio = cost.wait_gain_us / whole_us
+    if gain_ratio >= WARNING_RATIO:
         return "warning"
-    return "information" if idle_ratio >= INFORMATION_RATIO else "hint"
+    return "information" if gain_ratio >= INFORMATION_RATIO else "hint"
 
 
 def cost_sentence(line: LineReport, report: Report) -> str | None:
@@ -123,7 +136,7 @@ def cost_sentence(line: LineReport, report: Report) -> str | None:
     if cost is None:
         return None
     parts: list[str] = []
-    if cost.wait_count and (cost.host_wait_us > cost.device_us or cost.gpu_idle_us > 0):
+    if cost.wait_count and (cost.host_wait_us > cost.device_us or cost.wait_gain_us > 0):
         parts.append(_wait_sentence(cost, verdict, recording))
     if cost.device_us and not (verdict and verdict.free):
         parts.append(_device_sentence(cost, recording) + _inside_phrase(cost))
@@ -139,9 +152,16 @@ def _wait_sentence(cost: LineCost, verdict: Verdict | None, recording: Recording
     )
     if verdict and verdict.free:
         return f"{blocked}: {verdict.reason}"
-    if cost.gpu_idle_us < INFORMATION_RATIO * recording.window_us:
+    whole_us = window_us(recording)
+    if cost.wait_gain_us < INFORMATION_RATIO * whole_us:
         return f"{blocked}: free here"
-    return f"{blocked}, the GPU idles {show_us(cost.gpu_idle_us / recording.step_count)} behind it"
+    steps = recording.step_count
+    if cost.gpu_idle_us >= INFORMATION_RATIO * whole_us:
+        blocked += f", the GPU idles {show_us(cost.gpu_idle_us / steps)} behind it"
+    if cost.wait_gain_us == cost.gpu_idle_us:
+        return blocked
+    gain = show_us(cost.wait_gain_us / steps)
+    return f"{blocked}, up to {gain} ({_share(cost.wait_gain_us, whole_us)}) less without it"
 
 
 def _device_sentence(cost: LineCost, recording: Recording) -> str:

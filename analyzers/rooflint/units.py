@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 DASH = "–"
 """Stands where a number is not known."""
 
@@ -58,3 +61,23 @@ def _scaled(value: float, units: tuple[tuple[str, float], ...]) -> str:
             break
         name, scale = bigger_name, bigger_scale
     return f"{show_number(value / scale)} {name}"
+
+
+def show_idle(idle_us: Mapping[Any, float], step_count: int) -> str:
+    """Idle time by cause, a step, the longest first, without what is under a twentieth of it."""
+    whole_us = sum(idle_us.values())
+    return ", ".join(
+        f"{_CAUSES.get(cause, cause)} {show_us(us / step_count)}"
+        for cause, us in sorted(idle_us.items(), key=lambda pair: (-pair[1], pair[0]))
+        if us > 0 and us >= 0.05 * whole_us
+    )
+
+
+_CAUSES = {
+    "host": "CPU at work",
+    "data loading": "loading data",
+    "launch": "launches",
+    "sync": "behind waits",
+    "copy": "copies",
+    "other": "not known",
+}

@@ -14,6 +14,7 @@ from rooflint.units import (
     show_bytes,
     show_flop,
     show_flop_rate,
+    show_idle,
     show_number,
     show_share,
     show_us,
@@ -150,10 +151,24 @@ def _rows(report: LineReport, recording: Recording) -> Iterator[Row]:
         if gpu:
             idle = show_us(cost.gpu_idle_us / steps) if cost.gpu_idle_us else "none"
             yield Row("GPU idle behind it", idle, "measured")
-    if cost.launch_idle_us:
-        # Where the plain step was timed, the recorder's own slowness is taken out of it.
-        known = "estimated" if recording.plain_step_us else "measured"
+    # Where the plain step was timed, the recorder's own slowness is taken out of it.
+    known = "estimated" if recording.plain_step_us else "measured"
+    if cost.launch_idle_us and not cost.idle_us:
         yield Row("GPU idle before launches", show_us(cost.launch_idle_us / steps), known)
+    if cost.idle_us:
+        yield Row("GPU computes nothing", show_idle(cost.idle_us, steps), known)
+    if cost.copy_us:
+        pageable = show_share(cost.pageable_copy_us / cost.copy_us)
+        memory = f", {pageable} pageable memory" if cost.pageable_copy_us else ", pinned memory"
+        blocks = f"; blocks {show_us(cost.copy_wait_us / steps)}" if cost.copy_wait_us else ""
+        yield Row("copies", show_us(cost.copy_us / steps) + memory + blocks, "measured")
+    for what, gain_us in (
+        ("wait", cost.without_wait_us),
+        ("copies", cost.without_copies_us),
+        ("CPU work", cost.without_host_us),
+    ):
+        if gain_us:
+            yield Row(f"without its {what}", f"up to {show_us(gain_us / steps)} less", "estimated")
     if cost.launch_count:
         each = f", {show_us(cost.device_us / cost.launch_count)} each" if cost.device_us else ""
         yield Row("launches", show_number(cost.launch_count / steps) + each, "measured")

@@ -16,7 +16,15 @@ from rooflint.inside import parts_inside
 from rooflint.model import InsideCost, KernelCost, LineCost, LineReport, Recording, Report, Verdict
 from rooflint.outputs.columns import clip, left, right, width
 from rooflint.report import device_us, work_us
-from rooflint.units import DASH, show_byte_rate, show_flop_rate, show_number, show_share, show_us
+from rooflint.units import (
+    DASH,
+    show_byte_rate,
+    show_flop_rate,
+    show_idle,
+    show_number,
+    show_share,
+    show_us,
+)
 from rooflint.verdicts import judge_kernel, kernel_us
 from rooflint.verdicts.gains import WORTH_RATIO
 from rooflint.verdicts.mfu import show_mfu, show_model_flop
@@ -28,6 +36,9 @@ from rooflint.verdicts.wording import a_step, count_of
 WIDTH = 120
 SHARE = 0.01
 """Lines that cost less of the step are counted, not shown."""
+
+IDLE_SHARE = 0.05
+"""From this share of the step on, it is told why the GPU was idle."""
 
 MOST_LINES = 20
 INSIDE_SHARE = 0.1
@@ -73,6 +84,11 @@ class _Page:
             yield f"{mfu} · {show_model_flop(recording)}"
         name = "" if step.limiter == "unknown" else f"{self._limiter(step)}: "
         yield name + step.reason
+        recording = self.report.recording
+        idle_us = sum(recording.idle_us.values())
+        if idle_us > IDLE_SHARE * window_us(recording):
+            idle = f"the GPU computes nothing for {show_us(idle_us / recording.step_count)}"
+            yield f"{idle}{a_step(recording)}: {show_idle(recording.idle_us, recording.step_count)}"
 
     # --- the lines ---------------------------------------------------------------------
 
@@ -104,7 +120,7 @@ class _Page:
         share = _share(us, device_us(recording)) if us else DASH
         place = f" {Path(line.path).name}:{line.line}  "
         place += self._sources.get(line.path, {}).get(line.line, cost.function or "")
-        idle_us = cost.gpu_idle_us + cost.launch_idle_us
+        idle_us = cost.gpu_idle_us + cost.late_us
         waits = () if self._on_cpu else (column.show(cost.host_wait_us), column.show(idle_us))
         if self._sampled:
             waits = tuple(column.show(us or 0.0) for us in (cost.cpu_total_us, cost.cpu_wait_us))
@@ -141,7 +157,7 @@ class _Page:
             words.append("fused: by the names of torch.compile's kernels")
         if any(cost.wait_count for cost in costs) and not self._on_cpu:
             words.append("wait: the CPU waits for the GPU")
-        if any(cost.launch_idle_us or cost.gpu_idle_us for cost in costs):
+        if any(cost.late_us or cost.gpu_idle_us for cost in costs):
             words.append("GPU idles: behind waits and late launches")
         if any(verdict.roof_ratio is not None for verdict in verdicts):
             words.append(f"roof: the most that this {self._where} can do")
@@ -166,7 +182,7 @@ class _Page:
             return True  # What a finding costs is told, above all if it is nothing.
         whole_us = window_us(recording)
         busy_us = device_us(recording)
-        idle_us = cost.gpu_idle_us + cost.launch_idle_us
+        idle_us = cost.gpu_idle_us + cost.late_us
         if self._sampled and (
             (cost.cpu_total_us or 0.0) >= SHARE * busy_us
             or (cost.cpu_wait_us or 0.0) >= SHARE * whole_us

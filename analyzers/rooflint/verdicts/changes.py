@@ -15,6 +15,7 @@ from rooflint.verdicts.overhead_bound import FUSED_OPTIMIZER, is_foreach_optimiz
 from rooflint.verdicts.rates import DONE_RATIO
 from rooflint.verdicts.roofline import is_product, kernel_work
 from rooflint.verdicts.step import gpu_idle_us, judge_idle, latest_line, window_us
+from rooflint.verdicts.sync_bound import PIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,7 @@ def less_waiting(recording: Recording) -> Iterator[Option]:
         copies_us, wait_us = cost.without_copies_us or 0.0, cost.without_wait_us or 0.0
         if cost.pageable_copy_us and copies_us > wait_us:
             yield Option(
-                f"line {cost.line} copies from pageable memory: pin it (pin_memory=True) and copy "
-                "with non_blocking=True, or keep the data on the GPU",
+                f"line {cost.line}: {PIN}",
                 Change(copies=at),
                 copies_us,
                 cost.path,
@@ -76,7 +76,7 @@ def less_waiting(recording: Recording) -> Iterator[Option]:
 
 
 def launches(recording: Recording) -> Option:
-    """All of them at once, however little they cost now: once kernels are faster, they cost more."""
+    """All of them at once, however little they cost now: behind faster kernels they cost more."""
     return Option(_LAUNCHES, Change(launches=True), recording.without_launches_us or 0.0)
 
 
@@ -92,13 +92,13 @@ def less_idle(recording: Recording, lines: Sequence[LineReport]) -> Iterator[Opt
         saves_us = min(idle_us, left_us)
         left_us -= saves_us
         yield Option(_WAIT.format(line.line), Change(), saves_us, line.path, line.line)
-    late_us = sum(cost.launch_idle_us for cost in recording.lines)
+    late_us = sum(cost.late_us for cost in recording.lines)
     step = judge_idle(recording)
     if step and step.limiter == "overhead-bound":
         late_us = left_us
     latest = latest_line(recording)
     if latest and late_us:
-        saves_us = min(latest.launch_idle_us, left_us)
+        saves_us = min(latest.late_us, left_us)
         left_us -= saves_us
         yield Option(_WORK.format(latest.line), Change(), saves_us, latest.path, latest.line)
     yield Option(_LAUNCHES, Change(), min(late_us, left_us))

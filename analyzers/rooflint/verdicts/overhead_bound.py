@@ -20,6 +20,8 @@ ADVICE = (
     '(torch.compile(mode="reduce-overhead")), or batch'
 )
 
+AHEAD = "do that work ahead (DataLoader workers), on the GPU, or in fewer operators"
+
 
 def judge(kernel: KernelCost, recording: Recording) -> Verdict | None:
     """A kernel so short that launching it costs as much as running it."""
@@ -44,16 +46,21 @@ def judge_shorter_than_launch(kernel: KernelCost, recording: Recording) -> Verdi
 def judge_line(
     cost: LineCost, kernels: Sequence[KernelCost], recording: Recording
 ) -> Verdict | None:
-    """A line for whose launches the GPU waits longer than it then works."""
+    """A line for which the GPU waits longer than it then works."""
     worth_us = max(IDLE_RATIO * recording.window_us, cost.device_us)
-    if cost.launch_idle_us <= 0 or cost.launch_idle_us < worth_us:
+    if cost.late_us <= 0 or cost.late_us < worth_us:
         return None
-    idle = show_us(cost.launch_idle_us / recording.step_count) + a_step(recording)
+    idle = show_us(cost.late_us / recording.step_count) + a_step(recording)
+    if cost.idle_us and not cost.launch_count:
+        loads = cost.idle_us.get("data loading", 0.0) >= 0.5 * cost.late_us
+        does = "loads data here" if loads else "works here, which launches nothing"
+        reason = f"the GPU waits {idle} while the CPU {does}"
+        return Verdict("overhead-bound", reason, AHEAD, saves_us=cost.late_us)
     reason = f"the GPU waits {idle} for this line's launches"
     mean_us = mean_kernel_us(kernels)
     if mean_us is not None:
         reason += f": {show_launches(kernels, recording)} of {show_us(mean_us)} on average"
-    return Verdict("overhead-bound", reason, _advise(kernels), saves_us=cost.launch_idle_us)
+    return Verdict("overhead-bound", reason, _advise(kernels), saves_us=cost.late_us)
 
 
 def _advise(kernels: Sequence[KernelCost]) -> str:

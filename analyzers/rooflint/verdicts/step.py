@@ -7,7 +7,7 @@ from math import ceil
 
 from rooflint.model import SHORT_US, Limiter, LineCost, Recording, Verdict
 from rooflint.units import show_share, show_us
-from rooflint.verdicts.overhead_bound import ADVICE
+from rooflint.verdicts.overhead_bound import ADVICE, AHEAD
 from rooflint.verdicts.wording import a_step, count_of
 
 BUSY_RATIO = 0.8
@@ -32,17 +32,23 @@ def judge_idle(recording: Recording) -> Verdict | None:
             saves_us=idle_us,
         )
     reason = f"the GPU waits for launches {share}"
+    loading_us = recording.idle_us.get("data loading", 0.0)
+    if loading_us >= 0.5 * idle_us:
+        reason = f"the GPU waits {share}, most of it for data that is loaded"
+        return Verdict("overhead-bound", reason, AHEAD, saves_us=idle_us)
     latest = latest_line(recording)
-    if latest:
+    if latest and (latest.launch_count or not latest.idle_us):
         reason += f", most of it for those of line {latest.line}"
+    elif latest:
+        reason = f"the GPU waits {share}, most of it while the CPU works on line {latest.line}"
     return Verdict("overhead-bound", reason, ADVICE, saves_us=idle_us)
 
 
 def latest_line(recording: Recording) -> LineCost | None:
     """The line for whose launches the GPU waits most of its idle time, if a single one is."""
-    latest = max(recording.lines, key=lambda cost: cost.launch_idle_us, default=None)
+    latest = max(recording.lines, key=lambda cost: cost.late_us, default=None)
     idle_us = gpu_idle_us(recording)
-    if latest is None or idle_us <= 0 or latest.launch_idle_us < 0.5 * idle_us:
+    if latest is None or idle_us <= 0 or latest.late_us < 0.5 * idle_us:
         return None
     return latest
 

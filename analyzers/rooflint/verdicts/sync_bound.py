@@ -4,21 +4,39 @@ from __future__ import annotations
 
 from rooflint.model import LineCost, Recording, Verdict
 from rooflint.units import show_us
+from rooflint.verdicts.step import window_us
 from rooflint.verdicts.wording import a_step
 
-IDLE_RATIO = 0.01
-"""A wait behind which the GPU idles for less of the window is free."""
+GAIN_RATIO = 0.01
+"""A wait without which the run would be shorter by less than this is free."""
+
+PIN = (
+    "pin the memory that is copied (pin_memory=True) and copy with non_blocking=True, or keep the "
+    "data on the GPU"
+)
 
 
 def judge_line(cost: LineCost, recording: Recording) -> Verdict | None:
-    worth_us = IDLE_RATIO * recording.window_us
-    if cost.wait_count == 0 or cost.gpu_idle_us <= 0 or cost.gpu_idle_us < worth_us:
+    gain_us, steps = cost.wait_gain_us, recording.step_count
+    worth_us = GAIN_RATIO * window_us(recording)
+    if cost.wait_count == 0 or gain_us <= 0 or gain_us < worth_us:
         return None
-    idle = show_us(cost.gpu_idle_us / recording.step_count)
-    wait = show_us(cost.host_wait_us / recording.step_count)
+    per = a_step(recording)
+    wait = f"the CPU is blocked {show_us(cost.host_wait_us / steps)}"
+    gain = f"up to {show_us(gain_us / steps)}{per} less without it"
+    copies_us = cost.without_copies_us or 0.0
+    if cost.pageable_copy_us and copies_us > (cost.without_wait_us or 0.0):
+        copy = f"copies between pageable memory and the GPU {show_us(cost.copy_us / steps)}{per}"
+        return Verdict("sync-bound", f"{copy}; {wait}; {gain}", PIN, saves_us=gain_us)
+    if cost.gpu_idle_us >= worth_us:
+        idle = show_us(cost.gpu_idle_us / steps)
+        reason = f"the GPU idles {idle}{per} behind this wait; {wait}"
+        reason += f"; {gain}" if gain_us != cost.gpu_idle_us else ""
+    else:
+        reason = f"{wait}{per} and has nothing launched behind it; {gain}"
     return Verdict(
         "sync-bound",
-        f"the GPU idles {idle}{a_step(recording)} behind this wait; the CPU is blocked {wait}",
+        reason,
         "keep the value on the GPU and read it less often, or after the loop",
-        saves_us=cost.gpu_idle_us,
+        saves_us=gain_us,
     )
