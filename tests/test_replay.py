@@ -46,7 +46,7 @@ def test_a_replay_takes_as_long_as_what_was_recorded(name: str) -> None:
 def test_without_the_recorder_a_replayed_step_takes_as_long_as_a_plain_one(name: str) -> None:
     recording = read(RECORDINGS / name)
     assert recording.replay is not None and recording.plain_step_us is not None
-    assert recording.replay.step_us == pytest.approx(recording.plain_step_us, rel=0.015)
+    assert recording.replay.step_us == pytest.approx(recording.plain_step_us, rel=0.021)
 
 
 def starving(folder: Path) -> Recording:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from rooflint.profiles.timeline import CALL, Timeline
+from rooflint.profiles.timeline import CALL, MARK, Timeline
 from rooflint.profiles.waits import SYNCHRONIZE
 
 QUEUE = 1024
@@ -55,6 +55,8 @@ class Action:
     """From when to when that work was recorded."""
     events: int
     """Events of the trace in it and before it, each of which cost the recorder time."""
+    marks: int
+    """How many of these are marks of lines."""
     stream: int = 0
     latency: float = 0.0
     """From the call to the start of its work on an idle stream."""
@@ -82,6 +84,7 @@ class Calls:
     last_gap: tuple[int, int]
     """The host's own work after the last call: from when to when."""
     last_events: int
+    last_marks: int
     length_ns: int
     device_length_ns: int
     """Until the last of the work was done."""
@@ -128,13 +131,14 @@ class _Finder:
         self.records = {wait.record: wait.stream for wait in timeline.awaited.values()}
         self.events: dict[int, int] = {}  # correlation id of the call that recorded it → number
         self.over: list[int] = []  # by event: when it was over
-        self.started = array(
-            "q",
-            sorted(
-                start
-                for row, start in enumerate(host.start_ns)
-                if first <= start < last and host.thread[row] in threads
-            ),
+        own = [
+            row
+            for row, thread in enumerate(host.thread)
+            if thread in threads and first <= host.start_ns[row] < last
+        ]
+        self.started = array("q", sorted(host.start_ns[row] for row in own))
+        self.marked = array(
+            "q", sorted(host.start_ns[row] for row in own if host.kind[row] == MARK)
         )
 
     def find(self) -> Calls:
@@ -156,7 +160,8 @@ class _Finder:
             event_count=len(self.over),
             busy_until=busy_until,
             last_gap=(self.ended, max(self.ended, self.last)),
-            last_events=self._events_between(self.ended, self.last),
+            last_events=_between(self.started, self.ended, self.last),
+            last_marks=_between(self.marked, self.ended, self.last),
             length_ns=self.last - self.first,
             device_length_ns=max(ends, default=self.first) - self.first,
         )
@@ -214,7 +219,7 @@ class _Finder:
         if side and kind not in (LAUNCH, BLOCK, RECORD, HOLD):
             return None  # Nothing is known to wait for a thread that waits.
         if side:
-            action = Action(row, kind, max(0, start - self.began), 0.0, (start, start), 0)
+            action = Action(row, kind, max(0, start - self.began), 0.0, (start, start), 0, 0)
         else:
             begins = max(start, self.ended)
             action = Action(
@@ -223,7 +228,8 @@ class _Finder:
                 begins - self.ended,
                 max(0, end - begins),
                 (self.ended, begins),
-                self._events_between(self.ended, end),
+                _between(self.started, self.ended, end),
+                _between(self.marked, self.ended, end),
             )
             self.began, self.ended = begins, max(self.ended, end)
         if kind in (LAUNCH, BLOCK):
@@ -336,8 +342,9 @@ class _Finder:
         self.over.append(over)
         return len(self.over) - 1
 
-    def _events_between(self, start_ns: int, end_ns: int) -> int:
-        return bisect_left(self.started, end_ns) - bisect_left(self.started, start_ns)
+
+def _between(moments: array[int], start_ns: int, end_ns: int) -> int:
+    return bisect_left(moments, end_ns) - bisect_left(moments, start_ns)
 
 
 def _kind(name: str) -> int:

@@ -27,6 +27,7 @@ from rooflint.profiles.calls import (
     EVENT,
     HOLD,
     LAUNCH,
+    NEAR_NS,
     NOTHING,
     QUEUE,
     RECORD,
@@ -42,14 +43,15 @@ PLAIN_STEPS = 3
 """So many steps are timed without the recorder, from an idle device until it is idle again."""
 
 LEAST_RATIO = 0.25
-"""The host's own work is at least this share of what was recorded."""
+"""The host's own work is at least this share of what was recorded, but on lines that only run
+Python, where there is a mark for next to nothing."""
 
 USUAL_RECORDER_NS = 3_500.0
 """What an event costs the recorder, measured on a machine with an H200; and at most:"""
 
 MOST_RECORDER_NS = 20_000.0
 
-PLAIN_RATIO = 0.01
+PLAIN_RATIO = 0.02
 """How exactly the plain steps' length is known."""
 
 Place = tuple[str, int]
@@ -81,6 +83,7 @@ class ReplayedSteps:
     last: tuple[Stretch, ...]
     """The host's own work after the last call."""
     last_events: int
+    last_marks: int
     step_count: int
     stream_count: int
     event_count: int
@@ -141,7 +144,7 @@ class Replay:
         def cost_ns(length: float) -> float:
             """The least with which the steps are no longer than that."""
             low, high = 0.0, MOST_RECORDER_NS
-            for _ in range(10):
+            for _ in range(14):
                 middle = (low + high) / 2
                 if length_ns(middle) > length:
                     low = middle
@@ -160,7 +163,8 @@ class Replay:
         steps = self._steps
         hosts: defaultdict[Place, float] = defaultdict(float)
         for call in steps.calls:
-            ratio = self._unslowed_ratio(call.action.gap + call.action.own, call.action.events)
+            action = call.action
+            ratio = self._unslowed_ratio(action.gap + action.own, action.events, action.marks)
             for place, _, ns in call.before:
                 if place:
                     hosts[place] += ratio * ns / 1000 / steps.step_count
@@ -199,17 +203,19 @@ class Replay:
             own = 0.0
         for key, ns in call.kernels if change.kernels else ():
             work -= (1 - change.kernels.get(key, 1.0)) * ns
-        ratio = self._unslowed_ratio(action.gap + action.own, action.events)
+        ratio = self._unslowed_ratio(action.gap + action.own, action.events, action.marks)
         gap = ratio * self._left(action.gap, call.before, change)
+        # A graph's kernels follow each other at once.
+        at_once = change.launches and action.queued < NEAR_NS
         return (
-            gap, ratio * own, kind, action.stream, action.latency, action.queued,
-            max(0.0, work), tail, action.event, action.sets,
+            gap, ratio * own, kind, action.stream, action.latency,
+            0.0 if at_once else action.queued, max(0.0, work), tail, action.event, action.sets,
         )  # fmt: skip
 
     def _last(self, change: Change) -> float:
         steps = self._steps
         last = float(sum(ns for _, _, ns in steps.last))
-        ratio = self._unslowed_ratio(last, steps.last_events)
+        ratio = self._unslowed_ratio(last, steps.last_events, steps.last_marks)
         return ratio * self._left(last, steps.last, change)
 
     def _left(self, gap: float, before: tuple[Stretch, ...], change: Change) -> float:
@@ -221,10 +227,12 @@ class Replay:
                     gap -= ns
         return max(0.0, gap)
 
-    def _unslowed_ratio(self, ns: float, events: int) -> float:
-        if ns <= 0:
+    def _unslowed_ratio(self, ns: float, events: int, marks: int) -> float:
+        """What is left of a time with so many events, of which marks are of the recorder alone."""
+        if ns <= 0 or not events:
             return 1.0
-        return max(LEAST_RATIO, 1 - self._recorder_ns * events / ns)
+        least = LEAST_RATIO * max(0.01, 1 - marks / events)
+        return max(least, 1 - self._recorder_ns * events / ns)
 
 
 _WAITS = (BLOCK, STREAM, ALL, EVENT)

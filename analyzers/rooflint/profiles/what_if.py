@@ -128,6 +128,7 @@ def _replayed_steps(known: Known, calls: Calls, step_count: int) -> ReplayedStep
         calls=tuple(map(call_of, calls.actions)),
         last=stretches(calls.last_gap),
         last_events=calls.last_events,
+        last_marks=calls.last_marks,
         step_count=step_count,
         stream_count=max(1, len(timeline.streams.values)),
         event_count=calls.event_count,

@@ -13,8 +13,7 @@ steps, total = 40, torch.zeros((), device="cuda")
 
 
 def prepare():
-    numbers = [number % 7 for number in range(60_000)]  # prepares
-    return torch.tensor(numbers, dtype=torch.float32)
+    return torch.tensor([number % 7 for number in range(60_000)], dtype=torch.float32)  # prepares
 
 
 prepared = prepare()
