@@ -127,6 +127,20 @@ def test_what_the_engine_does_between_nodes_is_of_the_line_that_waits_for_it(
     assert lines[4].device_us == 0
 
 
+def test_sending_gradients_is_of_the_line_that_waits_for_the_backward(tmp_path: Path) -> None:
+    """DDP sends a bucket of many lines' gradients as soon as the last of them is there."""
+    trace = TraceMaker().mark(2, 0, 10).op("aten::mm", 1, 5, sequence=5).mark(3, 20, 90)
+    trace.node("MmBackward0", 5, 30, 40)
+    name = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
+    trace.op(name, 41, 60, AUTOGRAD).op("aten::mul", 42, 46, AUTOGRAD)
+    trace.launch(43, 45, 48, 1, AUTOGRAD).op("c10d::allreduce_", 50, 59, AUTOGRAD)
+    trace.op("record_param_comms", 51, 58, AUTOGRAD).launch(52, 55, 75, 2, AUTOGRAD)
+    recording, lines = read_made(trace, tmp_path)
+    assert lines[2].backward_us == pytest.approx(3)
+    assert lines[3].forward_us == pytest.approx(20)
+    assert recording.unattributed_us == 0
+
+
 def test_a_double_backward_is_followed_to_the_forward_line(tmp_path: Path) -> None:
     """The node's own operators have numbers of the autograd thread; nodes made of them name
     that thread as theirs (number 2)."""

@@ -8,9 +8,9 @@ In the backward pass the innermost autograd node names the line instead, through
 number: torch gives an operator and the node that it made the same number, so the node's work
 belongs to the line that ran the operator. Adding a gradient to a parameter has no number; it
 belongs to the node that just produced the gradient. What the engine does between nodes is of the
-line that waits for it. A line that runs inside of a node is a hook's or a custom function's, part
-of the backward. Below a line of `torch.utils.checkpoint` it is a line of the forward that is
-computed again.
+line that waits for it, and so is sending gradients to other ranks. A line that runs inside of a
+node is a hook's or a custom function's, part of the backward. Below a line of
+`torch.utils.checkpoint` it is a line of the forward that is computed again.
 
 The function that torch.compile made has lines too, those where its graphs begin; what a graph does
 belongs to the line that calls the compiled region.
@@ -115,9 +115,11 @@ class _Frame(NamedTuple):
     """The pass that a line which begins here is part of."""
     callers: tuple[int, ...] = ()
     """The places that called the compiled regions around it, innermost last."""
+    in_accumulation: bool = False
 
 
 _OUTSIDE = _Frame(1 << 63, NOWHERE, -1, -1, None, NOWHERE, FORWARD)
+_COLLECTIVE = re.compile(r"c10d::.*|record_param_comms")
 _REGION = "Torch-Compiled Region"
 _GRAPH = re.compile(
     r"CompiledFunction|(?:## Call )?CompiledFxGraph\b.*|Pregraph bytecode|AOTDispatcher Runtime .*"
@@ -162,6 +164,7 @@ class _Sweep:
         names = timeline.names.values
         self.is_node = array("b", [name.startswith(_NODE) for name in names])
         self.is_accumulation = array("b", [name.endswith(_ACCUMULATE) for name in names])
+        self.is_collective = array("b", [bool(_COLLECTIVE.fullmatch(name)) for name in names])
         self.is_region = array("b", [name.startswith(_REGION) for name in names])
         self.is_graph = array("b", [bool(_GRAPH.fullmatch(name)) for name in names])
         self.modules: dict[int, str] = {}
@@ -246,6 +249,7 @@ class _Sweep:
         place_of, op_of, work_op_of = self.place_of, self.op_of, self.work_op_of
         is_node, is_accumulation = self.is_node, self.is_accumulation
         is_region, is_graph = self.is_region, self.is_graph
+        is_collective = self.is_collective
         line_kind, checkpoints = self.line_kind, self.checkpoints
         modules, small_modules = self.modules, self.small_modules
         op_ns, self_ns = self.op_ns, self.self_ns
@@ -272,6 +276,7 @@ class _Sweep:
             duration = end - start
             if kind == OP:
                 place, work_op, of = outer.place, outer.work_op, outer.of
+                in_accumulation = outer.in_accumulation
                 sequence = links[row]
                 if forwards[row]:
                     if sequence >= 0:
@@ -280,7 +285,9 @@ class _Sweep:
                         served[forwards[row]] += 1
                         last_node, of = place, BACKWARD
                 elif is_accumulation[name]:
-                    place, of = last_node, BACKWARD
+                    place, of, in_accumulation = last_node, BACKWARD, True
+                elif in_accumulation and is_collective[name]:
+                    place = outer.mark
                 elif is_node[name]:
                     place, of = self._node_within(rows, position), BACKWARD
                 elif sequence >= 0:
@@ -305,7 +312,9 @@ class _Sweep:
                 callers = outer.callers
                 if is_region[name]:
                     callers = (*callers, place)
-                frame = _Frame(end, place, row, work_op, charged, outer.mark, of, callers)
+                frame = _Frame(
+                    end, place, row, work_op, charged, outer.mark, of, callers, in_accumulation
+                )
             elif kind == line_kind:
                 place = self._spot(_Spot(name, NOWHERE, None, outer.of))
                 if counts:
