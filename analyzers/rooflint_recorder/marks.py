@@ -63,7 +63,9 @@ class LineMarks:
         """Of the files of libraries that are marked."""
         self._marked: dict[str, bool] = {}
         """Whether a file's lines are marked."""
-        self._local = _PerThread()
+        self._stacks: list[list[Mark | None]] = []
+        """Those of all threads, of all beginnings: see `end`."""
+        self._local = _PerThread(self._stacks)
         self._watchers: dict[int, Watcher] = {}
         self.marking = False
         self.count = 0
@@ -77,7 +79,7 @@ class LineMarks:
         """Mark lines from here on; frames of this thread that are under way are taken along."""
         self.budget = self.count + budget
         self.library_budget = self.library_count + budget
-        self._local = _PerThread()
+        self._local = _PerThread(self._stacks)
         self.marking = True
         frame: FrameType | None = sys._getframe(1)
         frames: list[FrameType] = []
@@ -104,16 +106,20 @@ class LineMarks:
         self.budget = 0
 
     def end(self) -> None:
-        """Mark no more lines; ranges that are open on this thread close here."""
+        """Mark no more lines; ranges that are open close here, on whatever thread they are.
+
+        A range of torch's that is closed, or let go of, while a later session of the profiler
+        runs writes to memory that is no longer its own. So all are closed within their session,
+        and one that another thread may open at this moment is kept for good.
+        """
         if not self.marking:
             return
         self.marking = False
-        stack = self._local.stack
-        while stack:
-            mark = stack.pop()
-            if mark is not None:
-                with contextlib.suppress(Exception):  # a signal may have come as it was closed
-                    mark.__exit__(None, None, None)
+        for stack in list(self._stacks):
+            for mark in reversed(stack):
+                if mark is not None:
+                    with contextlib.suppress(Exception):  # it may be closed already
+                        mark.__exit__(None, None, None)
         self._detach()
 
     def end_in_child(self) -> None:
@@ -223,8 +229,9 @@ class LineMarks:
 class _PerThread(threading.local):
     """The open range of each frame of the user's, `None` where a frame has not reached a line."""
 
-    def __init__(self) -> None:
+    def __init__(self, stacks: list[list[Mark | None]]) -> None:
         self.stack: list[Mark | None] = []
+        stacks.append(self.stack)
 
 
 class MonitoredLines(LineMarks):
