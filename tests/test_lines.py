@@ -364,3 +364,14 @@ def test_a_real_backward_lands_on_its_forward_lines(tmp_path: Path) -> None:
     products = 3 * 2 * 256**3
     assert lines[1].flop
     assert products <= lines[1].flop <= products + 256**2  # and the sum of both gradients of x
+
+
+def test_a_step_is_as_long_as_the_gpu_s_work_on_it_where_the_host_runs_ahead(
+    tmp_path: Path,
+) -> None:
+    # Two steps launched in 10 µs each, of 100 µs of work each.
+    trace = TraceMaker().launch(2, 5, 105, 1).launch(12, 105, 205, 2)
+    for number, start in enumerate((0, 10)):
+        trace.host("user_annotation", f"ProfilerStep#{number}", start, start + 10, MAIN)
+    recording, _ = read_made(trace, tmp_path)
+    assert show_step(recording).startswith("step 100 µs · GPU busy 100 µs (100 %)")

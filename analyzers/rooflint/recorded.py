@@ -338,6 +338,7 @@ class Recording:
     window_busy_us: float | None = None
     """`gpu_busy_us` of the work that the window launched, where the trace holds more than that."""
     window_span_us: float | None = None
+    """From the first start to the last end of that work, where the steps' bounds are exact."""
     window_kernel_count: int | None = None
     counters_ratio: float | None = None
     """Share of the GPU time whose kernels were measured by ncu; `None`: no counters."""

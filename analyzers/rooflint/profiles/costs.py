@@ -106,7 +106,7 @@ def count_costs(
         gpu_span_us=span_us,
         kernel_count=sum(kind == KERNEL for kind in timeline.gpu.kind),
         window_busy_us=window_busy_us,
-        window_span_us=window_span_us,
+        window_span_us=window_span_us if steps.cuts else None,
         window_kernel_count=sum(timeline.gpu.kind[row] == KERNEL for row in lines.rows),
         sync_calls=_sync_calls(timeline),
         copies=_copies(timeline),

@@ -87,8 +87,6 @@ def gpu_busy_ratio(recording: Recording) -> float | None:
     span_us = recording.window_span_us or recording.gpu_span_us or whole_us
     # Busy time is summed over devices: two hours of work in an hour need two.
     device_count = max(1, ceil(busy_us / span_us - 0.01))
-    if busy_us > device_count * whole_us:
-        whole_us = span_us  # The GPU is behind: it still works on what the window launched.
     return min(1.0, busy_us / (device_count * whole_us))
 
 
@@ -102,10 +100,12 @@ def window_us(recording: Recording) -> float:
     """The time that counts: the window as it would be without the profiler, if that was timed."""
     if not recording.steps:
         return recording.gpu_span_us or recording.window_us
+    # Where the GPU is behind, it still works on what the steps launched when the host is done.
+    recorded_us = max(recording.window_us, recording.window_span_us or 0.0)
     if recording.plain_step_us:
         # The profiler slows the host down, and only the host: its idle time is not the run's.
-        return min(recording.window_us, recording.plain_step_us * recording.step_count)
-    return recording.window_us
+        return min(recorded_us, recording.plain_step_us * recording.step_count)
+    return recorded_us
 
 
 def launch_idle_ratio(recording: Recording) -> float:
