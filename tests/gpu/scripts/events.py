@@ -12,7 +12,7 @@ import torch
 weight = torch.randn(2048, 2048, device="cuda") / 45
 x = torch.randn(2048, 2048, device="cuda")
 other = torch.cuda.Stream()
-steps = 40
+steps = 500
 
 
 def products(x, count):

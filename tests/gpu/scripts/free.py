@@ -11,7 +11,7 @@ import torch
 weight = torch.nn.Parameter(torch.randn(4096, 4096, device="cuda") / 64)
 optimizer = torch.optim.SGD([weight], lr=1e-6)
 data = torch.randn(4096, 4096, device="cuda")
-steps, total = 40, 0.0
+steps, total = 60, 0.0
 
 
 def step():

@@ -9,7 +9,7 @@ import time
 import torch
 
 x = torch.randn(64, 64, device="cuda")
-steps = 60
+steps = 1000
 
 
 def step():

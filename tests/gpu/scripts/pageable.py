@@ -11,7 +11,7 @@ import torch
 weight = torch.randn(4096, 4096, device="cuda") / 64
 batch = torch.randn(4096, 4096)
 resident = batch.cuda()
-steps, total = 40, torch.zeros((), device="cuda")
+steps, total = 150, torch.zeros((), device="cuda")
 
 
 def products(x):

@@ -9,7 +9,7 @@ import time
 import torch
 
 weight = torch.randn(2048, 2048, device="cuda") / 45
-steps, total = 40, torch.zeros((), device="cuda")
+steps, total = 300, torch.zeros((), device="cuda")
 
 
 def prepare():
