@@ -92,9 +92,10 @@ def test_a_shorter_kernel_shortens_the_step_only_where_the_host_waits_for_it(
     assert both == pytest.approx(200 - 98, rel=0.02)
 
 
-def test_a_wait_in_front_of_queued_work_saves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("told", [True, False])
+def test_a_wait_in_front_of_queued_work_saves_nothing(told: bool, tmp_path: Path) -> None:
     """Kernels A and B of 50 each a step, and the host waits for A alone: B runs meanwhile, and
-    the next step's A is queued behind it."""
+    the next step's A is queued behind it. The event may be told, or only that one was over."""
     trace = TraceMaker()
     for number in range(STEPS):
         at = 102.0 * number
@@ -106,16 +107,19 @@ def test_a_wait_in_front_of_queued_work_saves_nothing(tmp_path: Path) -> None:
         trace.call("cudaEventSynchronize", at + 31, at + 63, 10 * number + 4)
         trace.device(
             "cuda_sync", "Event Sync", at + 31, at + 63, 10 * number + 4, stream=-1,
-            wait_on_stream=7, wait_on_cuda_event_record_corr_id=10 * number + 2,
+            wait_on_stream=7 if told else -1,
+            wait_on_cuda_event_record_corr_id=10 * number + 2 if told else -1,
         )  # fmt: skip
     line = lines_of(read(trace.write(tmp_path)))[2]
     assert line.host_wait_us == pytest.approx(STEPS * 32)
     assert line.without_wait_us == pytest.approx(0, abs=STEPS)
 
 
-def test_a_stream_that_waits_for_another_is_held_in_the_replay(tmp_path: Path) -> None:
+@pytest.mark.parametrize("told", ["event", "stream", "nothing"])
+def test_a_stream_that_waits_for_another_is_held_in_the_replay(told: str, tmp_path: Path) -> None:
     """Side work of 50 waits for the 100 of the default stream; half of the latter and the side
-    work begins 50 earlier, and the step ends 50 earlier, since the host waits for all."""
+    work begins 50 earlier, and the step ends 50 earlier, since the host waits for all. Newer
+    traces tell the stream that waits but not the event, others nothing."""
     trace = TraceMaker()
     for number in range(STEPS):
         at = 200.0 * number
@@ -123,10 +127,13 @@ def test_a_stream_that_waits_for_another_is_held_in_the_replay(tmp_path: Path) -
         trace.launch(at + 1, at + 10, at + 110, 10 * number + 1)
         trace.call("cudaEventRecord", at + 4, at + 5, 10 * number + 2)
         trace.call("cudaStreamWaitEvent", at + 6, at + 7, 10 * number + 3)
-        trace.device(
-            "cuda_sync", "Stream Wait Event", at + 6, at + 7, 10 * number + 3, stream=20,
-            wait_on_stream=7, wait_on_cuda_event_record_corr_id=10 * number + 2,
-        )  # fmt: skip
+        if told != "nothing":
+            event = told == "event"
+            trace.device(
+                "cuda_sync", "Stream Wait Event", at + 6, at + 7, 10 * number + 3, stream=20,
+                wait_on_stream=7 if event else -1,
+                wait_on_cuda_event_record_corr_id=10 * number + 2 if event else -1,
+            )  # fmt: skip
         trace.call("cudaLaunchKernel", at + 8, at + 10, 10 * number + 4)
         trace.device("kernel", "other", at + 112, at + 162, 10 * number + 4, stream=20)
         trace.call("cudaDeviceSynchronize", at + 30, at + 170)

@@ -5,8 +5,9 @@ and the length of its work; and with what it waits for.
 
 - Autograd's thread and its caller take turns: they are one host. What other threads launch keeps
   its distance to the host's calls.
-- What a call waits for is told by traces that record it; else it is the stream that was used
-  last, or what ended just before the wait did.
+- What a call waits for is told by traces that record it. Else an event is of the stream used last
+  when it was recorded, and a wait is for the stream used last, for the event that was over when it
+  ended, or for what ended just before it did.
 """
 
 from __future__ import annotations
@@ -143,17 +144,22 @@ class _Finder:
 
     def find(self) -> Calls:
         rows = self._rows()
+        starts, gpu = self.timeline.host.start_ns, self.timeline.gpu
+        self.launches = sorted(
+            (starts[call], gpu.stream[own[0]], gpu.start_ns[own[0]])
+            for call, own in self.rows_of.items()
+        )
         self._find_usual(rows)
         busy_until = [float(until - self.first) for until in self.until]
         actions: list[Action] = []
         self.began = self.ended = self.first
         self.stream = 0  # that was used last
         self.done: list[tuple[int, Action]] = []  # what was launched, with its end
+        self.recorded: list[tuple[int, int]] = []  # events, with their streams
         for row in rows:
             action = self._action(row)
             if action is not None:
                 actions.append(action)
-        gpu = self.timeline.gpu
         ends = [gpu.end_ns[row] for own in self.rows_of.values() for row in own]
         return Calls(
             actions=actions,
@@ -280,22 +286,40 @@ class _Finder:
                 return
 
     def _describe_event(self, action: Action) -> None:
+        """A record is of the stream used last, where the trace does not tell."""
         number = self.timeline.host.link[action.call]
         if action.kind == RECORD:
             stream = self.records.get(number, -1)
-            if stream < 0:
-                action.kind = NOTHING  # Nobody waits for it.
-                return
-            action.stream = stream
-            action.event = self.events[number] = self._new_event(self.until[stream])
+            action.stream = stream if stream >= 0 else self.stream
+            action.event = self.events[number] = self._new_event(self.until[action.stream])
+            self.recorded.append((action.event, action.stream))
             return
         awaited = self.timeline.awaited.get(number)
+        following = self._next_work(action.call, awaited.waiting_stream if awaited else -1)
         event = self.events.get(awaited.record) if awaited else None
-        if awaited is None or event is None or awaited.waiting_stream < 0:
+        if event is None and following is not None:
+            event = self._held_by(*following)
+        if event is None or following is None:
             action.kind = NOTHING
             return
-        action.stream, action.event = awaited.waiting_stream, event
+        action.stream, action.event = following[0], event
         self.until[action.stream] = max(self.until[action.stream], self.over[event])
+
+    def _next_work(self, call: int, stream: int) -> tuple[int, int] | None:
+        """The stream of what is launched next, on a stream if one is given, and when it begins."""
+        start = self.timeline.host.start_ns[call]
+        for index in range(bisect_left(self.launches, (start,)), len(self.launches)):
+            _, own, begins = self.launches[index]
+            if stream in (-1, own):
+                return own, begins
+        return None
+
+    def _held_by(self, stream: int, begins: int) -> int | None:
+        """The event that was recorded last on another stream, if it was over by then."""
+        for event, other in reversed(self.recorded):
+            if other != stream:
+                return event if self.over[event] <= begins else None
+        return None
 
     def _describe_wait(self, action: Action, end: int) -> None:
         """What it waits for, when that was over, and how long the host then took to wake up."""
@@ -311,7 +335,9 @@ class _Finder:
         else:
             event = self.events.get(awaited.record) if awaited is not None else None
             if event is None:
-                event = self._what_ended_at(end) if end - start > NEAR_NS else None
+                event = self._event_over_at(start, end)
+            if event is None and end - start > NEAR_NS:
+                event = self._what_ended_at(end)
             if event is None:
                 action.kind = NOTHING
                 return
@@ -324,6 +350,14 @@ class _Finder:
             action.own = min(action.own, OWN_NS)
         else:
             action.tail = min(action.own, WAKING_NS)
+
+    def _event_over_at(self, start: int, end: int) -> int | None:
+        """The recorded event that was over when a wait ended; one that found it over, the last."""
+        for event, _ in reversed(self.recorded[-QUEUE:]):
+            over = self.over[event]
+            if over <= start if end - start <= NEAR_NS else start <= over <= end:
+                return event
+        return None
 
     def _what_ended_at(self, end: int) -> int | None:
         """The work that ended last before a wait did, as an event."""
