@@ -198,9 +198,8 @@ class _Finder:
         for call in rows:
             own = self.rows_of.get(call)
             if not own:
-                awaited = self.timeline.awaited.get(host.link[call])
-                if awaited is not None:
-                    held.add(awaited.waiting_stream)
+                if self.kinds[host.name[call]] == HOLD and (following := self._held(call)):
+                    held.add(following[0])
                 continue
             start, begins, stream = host.start_ns[call], gpu.start_ns[own[0]], gpu.stream[own[0]]
             if stream in held:
@@ -295,7 +294,7 @@ class _Finder:
             self.recorded.append((action.event, action.stream))
             return
         awaited = self.timeline.awaited.get(number)
-        following = self._next_work(action.call, awaited.waiting_stream if awaited else -1)
+        following = self._held(action.call)
         event = self.events.get(awaited.record) if awaited else None
         if event is None and following is not None:
             event = self._held_by(*following)
@@ -305,8 +304,11 @@ class _Finder:
         action.stream, action.event = following[0], event
         self.until[action.stream] = max(self.until[action.stream], self.over[event])
 
-    def _next_work(self, call: int, stream: int) -> tuple[int, int] | None:
-        """The stream of what is launched next, on a stream if one is given, and when it begins."""
+    def _held(self, call: int) -> tuple[int, int] | None:
+        """The stream that is made to wait, and when its next work begins; where the trace does
+        not tell, that of the next launch."""
+        awaited = self.timeline.awaited.get(self.timeline.host.link[call])
+        stream = awaited.waiting_stream if awaited else -1
         start = self.timeline.host.start_ns[call]
         for index in range(bisect_left(self.launches, (start,)), len(self.launches)):
             _, own, begins = self.launches[index]
