@@ -39,7 +39,7 @@ from rooflint.profiles.replay import Replay
 from rooflint.profiles.shapes import Work
 from rooflint.profiles.steps import Loops, Steps, find_steps
 from rooflint.profiles.timeline import CALL, COPY, KERNEL, Timeline
-from rooflint.profiles.waits import SYNCHRONIZE, DeviceEvent, Wait, find_idle, find_waits
+from rooflint.profiles.waits import SYNCHRONIZE, DeviceEvent, Idle, Wait, find_idle, find_waits
 from rooflint.profiles.what_if import Known, find_savings, make_replay
 
 MOST_INSIDE = 40
@@ -228,6 +228,7 @@ class _Lines:
         self.outside_ns = 0
         self.waits: list[Wait] = []
         self.wait_of_copy: dict[int, int] = {}
+        self.gaps_of: dict[int, list[Idle]] = {}
         self.threads: list[int] = []
         self.doing = Doing(array("q"), array("i"), array("b"))
         self.idle_ns: defaultdict[IdleCause, int] = defaultdict(int)
@@ -325,7 +326,8 @@ class _Lines:
         for row, device in enumerate(gpu.device):
             by_device[device].append(DeviceEvent(gpu.start_ns[row], gpu.end_ns[row], launched[row]))
         for device in sorted(by_device):
-            for idle in find_idle(timeline, by_device[device], waits, wait_of_copy):
+            self.gaps_of[device] = find_idle(timeline, by_device[device], waits, wait_of_copy)
+            for idle in self.gaps_of[device]:
                 if not first <= idle.start_ns < last:
                     continue
                 if idle.wait >= 0:
@@ -350,7 +352,7 @@ class _Lines:
             self.launched,
             attribution.place_of,
             self.waits,
-            self.wait_of_copy,
+            self.gaps_of,
             self.doing,
             window,
         )

@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rooflint.model import IdleCause
 from rooflint.profiles.doing import Doing, union
 from rooflint.profiles.lines import NOWHERE
 from rooflint.profiles.timeline import COPY, KERNEL, Timeline
-from rooflint.profiles.waits import DeviceEvent, Idle, Wait, find_idle
+from rooflint.profiles.waits import Idle, Wait
 
 COMMUNICATION = re.compile(r"nccl|rccl|oneccl|msccl|nvshmem|cross_device_reduce", re.IGNORECASE)
 """Kernels of the libraries that send data between GPUs."""
@@ -40,11 +40,14 @@ def split_idle(
     launched: Sequence[int],
     place_of: Sequence[int],
     waits: Sequence[Wait],
-    wait_of_copy: dict[int, int],
+    gaps_of: Mapping[int, Sequence[Idle]],
     doing: Doing,
     window_ns: Interval,
 ) -> Iterator[Part]:
-    """The idle time of all devices, from the window's start until it and its work are over."""
+    """The idle time of all devices, from the window's start until it and its work are over.
+
+    `gaps_of` has what `find_idle` found of each device.
+    """
     host, gpu = timeline.host, timeline.gpu
     sends = [bool(COMMUNICATION.search(name)) for name in timeline.names.values]
     rows_of: defaultdict[int, list[int]] = defaultdict(list)
@@ -59,13 +62,13 @@ def split_idle(
     def place(call: int) -> int:
         return place_of[call] if call >= 0 else NOWHERE
 
-    for _, rows in sorted(rows_of.items()):
+    for device, rows in sorted(rows_of.items()):
         own = [
             gpu.end_ns[row]
             for row in rows
             if launched[row] >= 0 and window_ns[0] <= host.start_ns[launched[row]] < window_ns[1]
         ]
-        span = window_ns[0], max(window_ns[1], *own, window_ns[1])
+        span = window_ns[0], max([window_ns[1], *own])
         rows.sort(key=lambda row: (gpu.start_ns[row], gpu.end_ns[row]))
         layers: tuple[list[int], ...] = ([], [], [])
         for row in rows:
@@ -78,25 +81,19 @@ def split_idle(
                 if end > start:
                     yield cause, place(launched[row]), _outside(busy, start, end)
                     until = end
-            busy = union([*busy, *((gpu.start_ns[row], gpu.end_ns[row]) for row in layers[kind])])
-        events = [DeviceEvent(gpu.start_ns[row], gpu.end_ns[row], launched[row]) for row in rows]
-        gaps = find_idle(timeline, events, waits, wait_of_copy)
-        for gap in _with_edges(gaps, events, span):
+            if kind == _SENDS and layers[kind]:
+                busy = union(
+                    [*busy, *((gpu.start_ns[row], gpu.end_ns[row]) for row in layers[kind])]
+                )
+        head = Idle(span[0], gpu.start_ns[rows[0]], -1, 0, launched[rows[0]], late=True)
+        tail = Idle(max(span[0], *map(gpu.end_ns.__getitem__, rows)), span[1], -1, 0, -1, late=True)
+        for gap in (head, *gaps_of[device], tail):
+            if gap.end_ns <= span[0] or gap.start_ns >= span[1]:
+                continue
             for cause, at, start, end in _parts(timeline, gap, waits, doing, place):
                 start, end = max(start, span[0]), min(end, span[1])
                 if end > start:
                     yield cause, at, end - start
-
-
-def _with_edges(gaps: list[Idle], events: list[DeviceEvent], span: Interval) -> Iterator[Idle]:
-    """The gaps between work, before the first of it, and behind the last."""
-    first = events[0]
-    if first.start_ns > span[0]:
-        yield Idle(span[0], first.start_ns, -1, 0, first.call, late=True)
-    yield from gaps
-    last = max(span[0], *(event.end_ns for event in events))
-    if last < span[1]:
-        yield Idle(last, span[1], -1, 0, -1, late=True)
 
 
 def _parts(
