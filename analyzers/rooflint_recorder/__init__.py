@@ -16,6 +16,7 @@
 - `libraries`: which lines of libraries are marked too
 - `sources`: which files are the user's own, their loops and functions
 - `nvtx_ranges`: the script's NVTX ranges, made visible to torch's profiler
+- `engine`: the thread that runs backward passes, which older Pythons do not see
 - `deadline`: ends a recording that takes too long
 - `torch_profiler`: torch's profiler, started and stopped without being seen
 - `anatomy`: where this Python keeps its stacks, for whoever looks at them from outside

@@ -139,6 +139,12 @@ class LineMarks:
         """Give back what Python lent."""
         raise NotImplementedError
 
+    sees_all_threads = True
+    """Whether threads that Python did not start are seen without being told."""
+
+    def see_this_thread(self, see: bool) -> None:
+        """See it, or no more, where that must be told from the thread itself."""
+
     def _tell_watcher(self, watcher: Watcher, frame: FrameType, line: int) -> bool:
         try:
             return watcher(frame, line)
@@ -505,6 +511,15 @@ class TracedLines(LineMarks):
     def shut_down(self) -> None:
         self._watchers.clear()
         self._uninstall_if_idle()
+
+    sees_all_threads = False
+
+    def see_this_thread(self, see: bool) -> None:
+        if see:
+            if sys.gettrace() is None:
+                sys.settrace(self._on_call)
+        elif sys.gettrace() == self._on_call:
+            sys.settrace(None)
 
     def _attach(self, frames: list[FrameType]) -> None:
         for frame in frames:

@@ -18,6 +18,7 @@ from rooflint_recorder import facts, job, program, spawned
 from rooflint_recorder import folder as recording_folder
 from rooflint_recorder.counters import CounterRun
 from rooflint_recorder.deadline import Deadline
+from rooflint_recorder.engine import on_engine_thread
 from rooflint_recorder.imports import after_import
 from rooflint_recorder.libraries import LibraryFiles
 from rooflint_recorder.marks import LineMarks, Unavailable, line_marks
@@ -144,6 +145,8 @@ class Recorder:
         self._marks: LineMarks | None = None
         self._libraries: LibraryFiles | None = None
         self._nvtx = NvtxRanges()
+        self._engine = False
+        """Whether the thread of the backward pass was told to be seen."""
         self._deadline = Deadline()
         self._looks = Deadline()
         self._next_look_s = 0.0
@@ -366,6 +369,7 @@ class Recorder:
                 self._set_early_aside()
             elif action is Action.RECORD:
                 self._set_early_aside()
+                self._see_engine(True)
                 self._start(WINDOW_MARKS, self._asked.seconds or WINDOW_SECONDS)
                 self._begin_step()
             elif action is Action.STEP:
@@ -425,6 +429,15 @@ class Recorder:
                 self._nvtx.hide()
                 self._synchronise()
                 self._result = self._profiler.stop()
+                self._see_engine(False)
+
+    def _see_engine(self, see: bool) -> None:
+        """Have the lines marked that run on the backward pass's own thread, or no more."""
+        marks = self._marks
+        if self._cuda and marks is not None and not marks.sees_all_threads and see != self._engine:
+            self._engine = see
+            with self._noting("Lines of the backward pass's thread could not be observed"):
+                on_engine_thread(functools.partial(marks.see_this_thread, see))
 
     def _synchronise(self) -> None:
         if self._cuda:
