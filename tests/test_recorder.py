@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import zipapp
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -112,6 +113,21 @@ def test_a_module_runs_as_with_dash_m(tmp_path: Path) -> None:
     multiplication = next(event for event in run.events if event["name"] == "aten::mul")
     assert run.line_of(multiplication) == 4
     assert run.meta["argv"] == [str(package / "train.py"), "a"]
+
+
+@pytest.mark.parametrize("target", ["app", "app.pyz", "nowhere.py"])
+def test_a_folder_and_an_archive_run_as_python_runs_them(tmp_path: Path, target: str) -> None:
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "__main__.py").write_text(
+        "import sys\n"
+        "print(__name__, repr(__package__), __spec__.name, __file__, sys.argv, sys.path)\n"
+    )
+    zipapp.create_archive(tmp_path / "app", tmp_path / "app.pyz")
+    plain = subprocess.run(
+        [sys.executable, target, "a"], cwd=tmp_path, capture_output=True, text=True
+    )
+    run = record(tmp_path, target, "a", cwd=tmp_path)
+    assert (run.stdout, run.stderr, run.code) == (plain.stdout, plain.stderr, plain.returncode)
 
 
 @needs_torch

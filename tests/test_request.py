@@ -1,6 +1,7 @@
 """What a command line asks to profile."""
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,30 +16,61 @@ def test_all_after_the_file_is_the_scripts(tmp_path: Path) -> None:
     assert (request.launcher, request.target) == ((), ("train.py", "--lr", "1"))
 
 
-def test_a_launcher_ends_where_the_script_begins(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "launcher_length", "target"),
+    [
+        (
+            "python -m torch.distributed.run --nproc-per-node 2 train.py --lr 1",
+            5,
+            "train.py --lr 1",
+        ),
+        ("torchrun --nproc-per-node 2 -m pkg.train -x -m 3", 3, "-m pkg.train -x -m 3"),
+        ("accelerate launch --module pkg.train -x", 2, "-m pkg.train -x"),
+        ("python -m accelerate.commands.launch -m pkg.train", 3, "-m pkg.train"),
+        ("torchrun --no-python python train.py", 3, "train.py"),
+        ("srun -m block --prolog hook.py python train.py", 6, "train.py"),
+        ("env A=1 python3.12 -u -X dev train.py", 6, "train.py"),
+        ("uv run train.py other.py", 2, "train.py other.py"),
+        ("mpirun -n 2 python -m pkg", 4, "-m pkg"),
+    ],
+)
+def test_a_launcher_ends_where_the_script_begins(
+    words: str, launcher_length: int, target: str, tmp_path: Path
+) -> None:
+    for name in ("train.py", "other.py", "hook.py"):
+        (tmp_path / name).touch()
+    request = request_of(["--", *words.split()], "python3", tmp_path)
+    assert request.launcher == tuple(words.split()[:launcher_length])
+    assert request.target == tuple(target.split())
+
+
+def test_a_program_in_python_is_the_script(tmp_path: Path) -> None:
+    pytest_of_environment = tmp_path / "bin" / "pytest"
+    pytest_of_environment.parent.mkdir()
+    pytest_of_environment.write_text("#!/somewhere/bin/python\nimport sys\n")
+    pytest_of_environment.chmod(0o755)
+    python = str(tmp_path / "bin" / "python")
+    (tmp_path / "test_it.py").touch()
+    request = request_of(["--", "pytest", "test_it.py"], python, tmp_path)
+    assert request.launcher == ()
+    assert request.target == (str(pytest_of_environment), "test_it.py")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("-c pass", "put it into a file"),
+        ("-u train.py", "write `rooflint profile -- python -u FILE`"),
+        ("-- bash run.sh", "name the command that it runs"),
+        ("-- torchrun --no-python train.py", "write `--no-python python train.py`"),
+    ],
+)
+def test_what_hides_its_script_is_told_how_to_name_it(
+    words: str, sentence: str, tmp_path: Path
+) -> None:
     (tmp_path / "train.py").touch()
-    words = [
-        "--",
-        "python",
-        "-m",
-        "torch.distributed.run",
-        "--nproc-per-node",
-        "2",
-        "train.py",
-        "--lr",
-        "1",
-    ]
-    request = request_of(words, "python3", tmp_path)
-    assert request.launcher == tuple(words[1:6])
-    assert request.target == ("train.py", "--lr", "1")
-
-
-def test_a_launcher_may_start_a_module(tmp_path: Path) -> None:
-    request = request_of(
-        ["--", "torchrun", "--nproc-per-node", "2", "-m", "pkg.train", "-x"], "python3", tmp_path
-    )
-    assert request.launcher == ("torchrun", "--nproc-per-node", "2")
-    assert request.target == ("-m", "pkg.train", "-x")
+    with pytest.raises(RooflintError, match=rf"^[^\n]*{re.escape(sentence)}[^\n]*$"):
+        request_of(words.split(), "python3", tmp_path)
 
 
 @pytest.mark.parametrize(

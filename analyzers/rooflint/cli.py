@@ -316,7 +316,8 @@ def _split_target(arguments: list[str]) -> tuple[list[str], list[str]]:
     place = 1
     while place < len(arguments):
         argument = arguments[place]
-        if argument in ("-m", "--") or not argument.startswith("-"):
+        ours = argument.startswith("--") and argument != "--"
+        if not ours and argument != "-h":
             break
         place += 2 if argument in ("--python", "--steps", "--warmup", "--seconds") else 1
     return arguments[:place], arguments[place:]

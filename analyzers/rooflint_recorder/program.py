@@ -40,6 +40,8 @@ def prepare(target: list[str], executable_arguments: int) -> Callable[[], None]:
         return _prepare_module(target)
     if target[0] == "-c":
         return _prepare_text(target, main)
+    if _is_importable(target[0]):
+        return _prepare_folder(target)
     return _prepare_file(target, main)
 
 
@@ -59,6 +61,33 @@ def _prepare_module(target: list[str]) -> Callable[[], None]:
         import runpy
 
         runpy._run_module_as_main(target[1])  # type: ignore[attr-defined]
+
+    return run
+
+
+def _is_importable(path: str) -> bool:
+    """Whether it is a folder or an archive, of which Python runs the `__main__` module."""
+    if os.path.isdir(path):
+        return True
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        may_be_archive = b"PK\x05\x06" in file.read()  # the mark of an archive's end
+    if not may_be_archive:
+        return False
+    import zipfile
+
+    return zipfile.is_zipfile(path)
+
+
+def _prepare_folder(target: list[str]) -> Callable[[], None]:
+    sys.argv[:] = target
+    sys.path.insert(0, os.path.abspath(target[0]))
+
+    def run() -> None:
+        import runpy
+
+        runpy._run_module_as_main("__main__", False)  # type: ignore[attr-defined]
 
     return run
 
@@ -95,8 +124,13 @@ def _prepare_file(target: list[str], main: ModuleType) -> Callable[[], None]:
         main.__annotations__ = {}
 
     def run() -> None:
-        with open(path, "rb") as file:
-            text = file.read()
+        try:
+            with open(path, "rb") as file:
+                text = file.read()
+        except OSError as error:
+            reason = f"[Errno {error.errno}] {error.strerror}"
+            sys.stderr.write(f"{sys.executable}: can't open file {path!r}: {reason}\n")
+            sys.exit(2)
         exec(compile(text, path, "exec", dont_inherit=True), main.__dict__)
 
     return run

@@ -5,6 +5,7 @@
 - `interpreter`: asks the user's Python whether the script can run there
 - `timeline`: the first run, under torch's profiler
 - `counters`: the second run, under ncu
+- `launchers`: where the script stands in a launcher's words
 - `launch`: the argument vectors that start the recorder
 - `sampling`: where the script's Python is, looked at while it runs
 - `stacks`, `line_tables`: reads another process's Python stacks and lines

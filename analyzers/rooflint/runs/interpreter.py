@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import is_zipfile
 
 from rooflint.model import ProfileError
 
@@ -94,11 +96,14 @@ def ask(
         ) from error
 
 
-def _check_script(request: ProfileRequest) -> Path:
+def _check_script(request: ProfileRequest) -> Path | None:
+    """The file whose syntax is to be checked, if there is one."""
     name = request.target[0]
     path = Path(request.cwd) / name
     if path.is_dir():
-        raise ProfileError(f"{name} is a directory: name a Python file, or -m and a module")
+        path /= "__main__.py"  # what Python runs of a folder
+        if not path.is_file():
+            raise ProfileError(f"{name} is a directory: name a Python file, or -m and a module")
     try:
         text = path.read_bytes()
     except FileNotFoundError as error:
@@ -109,7 +114,7 @@ def _check_script(request: ProfileRequest) -> Path:
         ) from error
     if not text.strip():
         raise ProfileError(f"{name} is empty: there is nothing to profile")
-    return path
+    return None if is_zipfile(BytesIO(text)) else path
 
 
 def _search_path(request: ProfileRequest) -> str | None:

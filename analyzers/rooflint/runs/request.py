@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from rooflint.model import RooflintError
+from rooflint.runs.launchers import split
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +81,16 @@ def request_of(
     launcher: tuple[str, ...] = ()
     target = tuple(words)
     if target[:1] == ("--",):
-        place = _script_of_launcher(target[1:], cwd) + 1
-        launcher, target = target[1:place], target[place:]
+        launcher, target = split(target[1:], python, cwd)
     if not target or target == ("-m",):
         raise RooflintError("there is no script to profile: name a file, or -m and a module")
+    if target[0] in ("-", "-c"):
+        raise RooflintError("a script without a file has no lines to show: put it into a file")
+    if target[0].startswith("-") and target[0] != "-m":
+        raise RooflintError(
+            f"{target[0]} is no option of rooflint's: for one of Python's, write"
+            f" `rooflint profile -- python {target[0]} FILE`"
+        )
     return ProfileRequest(
         python=python,
         target=target,
@@ -92,18 +99,4 @@ def request_of(
         launcher=launcher,
         forward_output=forward_output,
         window=window,
-    )
-
-
-def _script_of_launcher(words: tuple[str, ...], cwd: Path) -> int:
-    """Where the script stands in a launcher's words: its first Python file, else its last `-m`."""
-    for place, word in enumerate(words):
-        if place and word.endswith((".py", ".pyw")) and (cwd / word).is_file():
-            return place
-    for place in reversed(range(1, len(words))):
-        if words[place] == "-m":
-            return place
-    raise RooflintError(
-        f"no script was found in `{' '.join(words)}`: after the launcher, name a Python file that"
-        " exists, or -m and a module"
     )
