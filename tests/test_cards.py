@@ -166,6 +166,21 @@ def test_a_free_wait_says_so_before_its_finding():
     assert "| GPU idle behind it | none | measured |" in shown
 
 
+def test_what_a_line_would_save_stands_on_its_card():
+    cost = LineCost(
+        PATH, 65, host_wait_us=9_000.0 * STEPS, wait_count=STEPS, gpu_idle_us=4_000.0 * STEPS,
+        idle_us={"sync": 4_000.0 * STEPS, "launch": 1_000.0 * STEPS},
+        copy_us=10.0 * STEPS, pageable_copy_us=10.0 * STEPS, copy_wait_us=9_000.0 * STEPS,
+        without_wait_us=5_000.0 * STEPS, without_host_us=1.0 * STEPS,
+    )  # fmt: skip
+    recording = replace(recording_of(cost, steps=STEPS), plain_step_us=20_000.0)
+    shown = card(LineReport(PATH, 65, cost=cost), recording=recording)
+    assert "| GPU computes nothing | behind waits 4 ms, launches 1 ms | estimated |" in shown
+    assert "| copies | 10 µs, 100 % pageable memory; blocks 9 ms | measured |" in shown
+    assert "| without its wait | up to 5 ms (25 %) less | estimated |" in shown
+    assert "without its CPU work" not in shown  # 1 µs is not worth a word.
+
+
 def test_a_changed_line_is_called_stale():
     assert "stale: the line was changed since it was measured" in card(
         replace(MEASURED, stale=True)

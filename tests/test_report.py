@@ -9,7 +9,16 @@ import pytest
 from recordings_by_hand import CPU, PATH, recording_of
 
 import rooflint
-from rooflint.model import Finding, InsideCost, KernelCost, LineCost, LineReport, Report, SourceSpan
+from rooflint.model import (
+    Change,
+    Finding,
+    InsideCost,
+    KernelCost,
+    LineCost,
+    LineReport,
+    Report,
+    SourceSpan,
+)
 from rooflint.report import cost_sentence, make_report, measured_severity
 
 
@@ -251,6 +260,44 @@ def test_a_softmax_of_a_loss_is_no_attention():
     costs = tuple(LineCost(PATH, line, forward_us=2_000.0) for line in (27, 28))
     report = report_of(*costs, kernels=kernels, step_us=4_100, busy_us=4_000)
     assert not any("attention" in gain.title for gain in report.gains)
+
+
+class Played:
+    """A step of 10 ms as long as the host needs to launch it, or as its 6 ms of kernels."""
+
+    step_us = 10_000.0
+
+    def gain_us(self, change: Change) -> float:
+        host_us = 0.0 if change.launches else 10_000.0
+        kernels_us = 6_000.0 * min(change.kernels.values(), default=1.0)
+        return self.step_us - max(host_us, kernels_us)
+
+
+def test_a_faster_kernel_is_worth_what_it_saves_once_launches_are_gone():
+    """Alone it saves nothing, since launching takes the whole step. Without launches the product's
+    6 ms are what a step takes: 4 ms saved, and then 6 ms less the 506 µs that it needs in TF32."""
+    cost = LineCost(PATH, 34, forward_us=6_000, launch_count=1)
+    product = fp32_product(34, 6_000, 0.25e12)
+    report = report_of(
+        cost, kernels=(product,), step_us=10_000, busy_us=6_000,
+        without_launches_us=4_000.0, replay=Played(),
+    )  # fmt: skip
+    launches, fp32 = report.gains
+    assert launches.title.startswith("launches") and launches.saves_us == pytest.approx(4_000)
+    assert fp32.title.startswith("FP32 products on line 34")
+    assert fp32.saves_us == pytest.approx(6_000 - 0.25e12 / 494e12 * 1e6)
+
+
+def test_a_wait_is_as_severe_as_what_the_run_would_save_without_it():
+    """The GPU idles 2 % of the step behind it, but without it the CPU would wait elsewhere."""
+    cost = replace(wait(200.0), without_wait_us=20.0)
+    report = report_of(cost, step_us=10_000, busy_us=9_000)
+    assert measured_severity(report.lines[0], report) == "hint"
+    cost = replace(wait(0.0), without_wait_us=600.0)
+    report = report_of(cost, step_us=10_000, busy_us=9_000)
+    assert measured_severity(report.lines[0], report) == "warning"
+    verdict = report.lines[0].verdict
+    assert verdict and "up to 600 µs a step less without it" in verdict.reason
 
 
 def test_a_run_near_its_limits_has_no_gains():

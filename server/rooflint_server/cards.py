@@ -36,6 +36,9 @@ class Row:
 
 
 MOST_INSIDE = 5
+GAIN_RATIO = 0.01
+"""What a step would be shorter by less than this is not mentioned."""
+
 UNKNOWN = "limiter unknown"
 NOT_PROFILED = "What it costs: Profile This File"
 
@@ -162,13 +165,17 @@ def _rows(report: LineReport, recording: Recording) -> Iterator[Row]:
         memory = f", {pageable} pageable memory" if cost.pageable_copy_us else ", pinned memory"
         blocks = f"; blocks {show_us(cost.copy_wait_us / steps)}" if cost.copy_wait_us else ""
         yield Row("copies", show_us(cost.copy_us / steps) + memory + blocks, "measured")
+    step_us = recording.plain_step_us or recording.step_us
     for what, gain_us in (
         ("wait", cost.without_wait_us),
         ("copies", cost.without_copies_us),
         ("CPU work", cost.without_host_us),
     ):
-        if gain_us:
-            yield Row(f"without its {what}", f"up to {show_us(gain_us / steps)} less", "estimated")
+        saved_us = (gain_us or 0.0) / steps
+        if saved_us >= GAIN_RATIO * step_us > 0:
+            share = show_share(saved_us / step_us)
+            less = f"up to {show_us(saved_us)} ({share}) less"
+            yield Row(f"without its {what}", less, "estimated")
     if cost.launch_count:
         each = f", {show_us(cost.device_us / cost.launch_count)} each" if cost.device_us else ""
         yield Row("launches", show_number(cost.launch_count / steps) + each, "measured")

@@ -255,6 +255,7 @@ class _Finder:
         action.rows = tuple(rows)
         action.stream = self.stream = gpu.stream[rows[0]]
         action.work = ends - begins
+        action.events += len(rows) - 1  # Each kernel of a graph costs the recorder time, too.
         before = self.until[action.stream]
         latency, queued = max(0, begins - start), max(0, begins - before)
         if start + self.usual_latency > before + self.usual_queued:  # the host was late

@@ -55,12 +55,16 @@ def judge_line(
         loads = cost.idle_us.get("data loading", 0.0) >= 0.5 * cost.late_us
         does = "loads data here" if loads else "works here, which launches nothing"
         reason = f"the GPU waits {idle} while the CPU {does}"
-        return Verdict("overhead-bound", reason, AHEAD, saves_us=cost.late_us)
+        return Verdict("overhead-bound", reason, AHEAD, saves_us=_saves_us(cost))
     reason = f"the GPU waits {idle} for this line's launches"
     mean_us = mean_kernel_us(kernels)
     if mean_us is not None:
         reason += f": {show_launches(kernels, recording)} of {show_us(mean_us)} on average"
-    return Verdict("overhead-bound", reason, _advise(kernels), saves_us=cost.late_us)
+    return Verdict("overhead-bound", reason, _advise(kernels), saves_us=_saves_us(cost))
+
+
+def _saves_us(cost: LineCost) -> float:
+    return cost.late_us if cost.without_host_us is None else cost.without_host_us
 
 
 def _advise(kernels: Sequence[KernelCost]) -> str:

@@ -26,7 +26,7 @@ def judge_line(cost: LineCost, recording: Recording) -> Verdict | None:
     gain = f"up to {show_us(gain_us / steps)}{per} less without it"
     copies_us = cost.without_copies_us or 0.0
     if cost.pageable_copy_us and copies_us > (cost.without_wait_us or 0.0):
-        copy = f"copies between pageable memory and the GPU {show_us(cost.copy_us / steps)}{per}"
+        copy = f"copies {show_us(cost.copy_us / steps)}{per} from or to pageable memory"
         return Verdict("sync-bound", f"{copy}; {wait}; {gain}", PIN, saves_us=gain_us)
     if cost.gpu_idle_us >= worth_us:
         idle = show_us(cost.gpu_idle_us / steps)
