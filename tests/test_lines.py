@@ -326,6 +326,19 @@ def test_a_trace_with_python_functions_alone_says_function_level(tmp_path: Path)
     assert any(note.startswith("Function level:") for note in recording.notes)
 
 
+def test_a_trace_with_python_functions_alone_tells_the_modules_inside(tmp_path: Path) -> None:
+    """`Mlp` calls a `Linear`, and the forward is in it; the loss is in neither."""
+    trace = TraceMaker().host("python_function", "train.py(12): main", 0, 100, MAIN)
+    trace.host("python_function", "nn.Module: Sequential_0", 1, 50, MAIN)
+    trace.host("python_function", "nn.Module: Mlp_0", 2, 40, MAIN)
+    trace.host("python_function", "nn.Module: Linear_3", 3, 30, MAIN)
+    trace.launch(10, 15, 30, 1).launch(60, 65, 67, 2)
+    _, lines = read_made(trace, tmp_path)
+    assert lines[12].forward_us == pytest.approx(17)
+    assert [(inside.module, inside.path) for inside in lines[12].inside] == [("Mlp", None)]
+    assert lines[12].inside[0].forward_us == pytest.approx(15)
+
+
 def test_a_run_without_gpu_has_the_cpu_s_time_in_operators(tmp_path: Path) -> None:
     """Line 2: an operator of 10, in it one of 4 that is not counted twice. Its backward: 20."""
     trace = TraceMaker().mark(2, 0, 30).op("aten::linear", 5, 15, sequence=5)

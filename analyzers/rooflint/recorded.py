@@ -140,7 +140,8 @@ class KernelCost:
 class InsideCost:
     """The part of a line's cost that one line of a library has, below it.
 
-    Of what torch.compile made, the part of kernels that fuse the same operators: no line is known.
+    Of what torch.compile made, the part of kernels that fuse the same operators, and of a trace
+    without lines, the part of a module: no line is known.
     """
 
     path: str | None

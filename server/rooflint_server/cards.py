@@ -145,7 +145,8 @@ def _rows(report: LineReport, recording: Recording) -> Iterator[Row]:
     for part in parts_inside(cost)[:MOST_INSIDE]:
         share = f"{show_share(part.device_us / cost.device_us)} in {part.function}"
         at = f" ({PurePath(part.path).name}:{part.line})" if part.path else ""
-        known = "measured" if part.path else "measured, by the kernels' names"
+        fused = not part.path and not part.module
+        known = "measured, by the kernels' names" if fused else "measured"
         yield Row("inside", f"{share}{at}, {show_us(part.device_us / steps)}", known)
     if cost.host_wait_us:
         count = cost.wait_count / steps

@@ -153,7 +153,7 @@ class _Page:
             words.append("bwd: the line's backward pass")
         if any(cost.recompute_us for cost in costs):
             words.append("re: its forward, computed again for the backward")
-        if any(not inside.path for cost in costs for inside in cost.inside):
+        if any(inside.function and not inside.path for cost in costs for inside in cost.inside):
             words.append("fused: by the names of torch.compile's kernels")
         if any(cost.wait_count for cost in costs) and not self._on_cpu:
             words.append("wait: the CPU waits for the GPU")

@@ -161,7 +161,7 @@ class _Line:
             inside.ns[at.of] += ns
 
     def inside_of(self, at: Place, fused: str | None = None) -> _Inside | None:
-        if at.inside is None and fused is None:
+        if at.inside is None and at.module is None and fused is None:
             return None
         path, line = at.inside or (None, None)
         return self.insides.setdefault(_Where(path, line, at.module, fused), _Inside())

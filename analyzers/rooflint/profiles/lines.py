@@ -128,6 +128,12 @@ _NODE = "autograd::engine::evaluate_function: "
 _ACCUMULATE = "AccumulateGrad"
 _SMALL_MODULES = re.compile(r"[/\\]torch[/\\]nn[/\\]modules[/\\](?!transformer\.py)")
 """Those of torch that models are built of: which of them ran says less than what called it."""
+_SMALL_CLASSES = re.compile(
+    r"Linear|Bilinear|Lazy\w+|(?:Lazy)?Conv\w*\dd|\w*Norm\dd|SyncBatchNorm|(?:Layer|Group|RMS)Norm"
+    r"|Embedding(?:Bag)?|\w*Dropout\w*|\w*ReLU6?|[CGS]?ELU|SiLU|GELU|Mish|GLU|Tanh|Hardtanh|\w*Swish"
+    r"|\w*[Ss]igmoid|\w*Soft(?:max|min|plus|sign|shrink)(?:2d)?|\w*Pool\dd|\w*Pad\dd|\w*Loss"
+    r"|Identity|(?:Unf|F)latten|Fold|Unfold|Upsample\w*|Pixel(?:Uns|S)huffle"
+)
 _CHECKPOINT = re.compile(r"[/\\]checkpoint(?:ing)?\.py$")
 """Files of libraries that run a forward again: torch's, DeepSpeed's, FairScale's."""
 
@@ -167,8 +173,8 @@ class _Sweep:
         self.is_collective = array("b", [bool(_COLLECTIVE.fullmatch(name)) for name in names])
         self.is_region = array("b", [name.startswith(_REGION) for name in names])
         self.is_graph = array("b", [bool(_GRAPH.fullmatch(name)) for name in names])
-        self.modules: dict[int, str] = {}
-        """Classes by the names of the marks in their `forward`."""
+        self.modules = dict(timeline.modules)
+        """Classes by the names of the marks in their `forward`, and of their calls."""
         for name, place in timeline.library_marks.items():
             owner, _, method = function_names.get(place, "").rpartition(".")
             if method == "forward" and owner:
@@ -177,6 +183,9 @@ class _Sweep:
             name
             for name, (path, _) in timeline.library_marks.items()
             if _SMALL_MODULES.search(path)
+        }
+        self.small_modules |= {
+            name for name, owner in timeline.modules.items() if _SMALL_CLASSES.fullmatch(owner)
         }
         self.checkpoints = {
             name for name, (path, _) in timeline.library_marks.items() if _CHECKPOINT.search(path)
@@ -422,9 +431,8 @@ class _Sweep:
         def add(place: Place) -> int:
             number = known.get(place)
             if number is None:
-                line = (
-                    None if place.inside is None else add(place._replace(inside=None, module=None))
-                )
+                whole = place._replace(inside=None, module=None)
+                line = None if whole == place else add(whole)
                 number = known[place] = len(places)
                 places.append(place)
                 line_of.append(number if line is None else line)

@@ -133,6 +133,8 @@ class Timeline:
     """Path and line of the names that are marks."""
     library_marks: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
     """The same of the lines of libraries."""
+    modules: dict[int, str] = field(default_factory=dict[int, str])
+    """Classes of the names that are calls of modules."""
     functions: dict[int, tuple[str, int, str]] = field(
         default_factory=dict[int, tuple[str, int, str]]
     )
@@ -252,7 +254,9 @@ class _Reader:
         if name is None:
             name = self._add_name(event.name)
         if kind == FUNCTION:
-            if name not in timeline.functions:
+            if name in timeline.modules:
+                kind = LIBRARY_MARK
+            elif name not in timeline.functions:
                 return
         elif kind != CALL and name in timeline.marks:
             kind = MARK
@@ -354,6 +358,9 @@ class _Reader:
         if mark:
             own = mark[0] in self.own_paths if self.own_paths else not _LIBRARY.search(mark[0])
             (timeline.marks if own else timeline.library_marks)[name] = mark
+        module = _MODULE.fullmatch(clean)
+        if module:
+            timeline.modules[name] = module[1]
         function = parse_function(clean)
         if function:
             timeline.functions[name] = function
@@ -365,6 +372,8 @@ _INTEL_CALL = re.compile(r"(?:ur|ze)[A-Z]")  # Unified Runtime, Level Zero
 # torch 1.8 calls them operators.
 _ANNOTATIONS = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)#")
 _MARK = re.compile(r"(?P<path>.*\S):(?P<line>[1-9]\d*)")
+# torch numbers the modules of a class. Of containers their parts say more.
+_MODULE = re.compile(r"nn\.Module: (?!Sequential_|ModuleList_|ModuleDict_)(\w+)_\d+")
 _FUNCTION = re.compile(r"(?P<path>.+\.pyw?|<ipython-input.*>)\((?P<line>\d+)\): (?P<name>.+)")
 _LIBRARY = re.compile(
     r"(?:^|[/\\])(?:site-packages|dist-packages|lib[/\\]python\d[^/\\]*)[/\\]"
