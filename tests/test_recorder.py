@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
@@ -10,9 +11,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
+import urllib.request
 import zipapp
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +26,7 @@ import pytest
 from rooflint_recorder.plain_steps import PLAIN_STEPS, Stretch
 from rooflint_recorder.window import EARLY_MARKS, Action, Asked, Stage, Window
 
+ANSWER = "    return model(torch.ones(8, 64)).sum().item()"
 SCRIPTS = Path(__file__).parent / "scripts"
 LAUNCH = Path(__file__).parent.parent / "analyzers" / "rooflint_recorder" / "launch.py"
 
@@ -321,6 +325,40 @@ def test_without_steps_the_seconds_asked_for_are_recorded(tmp_path: Path) -> Non
     assert 0.5 <= (last["ts"] + last["dur"] - first["ts"]) / 1e6 < 0.8
     assert run.code == 0
     assert "s are counted, as was asked: no steps were found." in run.meta["notes"][0]
+
+
+@needs_torch
+def test_a_server_is_recorded_from_a_signal_on(tmp_path: Path) -> None:
+    """Its requests run on threads of their own, and its main thread waits for ever."""
+    with served(tmp_path, window={"seconds": 2, "stop_after": True}) as (process, port):
+        for _ in range(20):
+            ask(port)
+        process.send_signal(signal.SIGUSR1)
+        ends = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < ends:
+            with contextlib.suppress(OSError):
+                ask(port)
+    run = Run(tmp_path / "recording", process.returncode, "", "")
+    assert run.code == 0
+    assert "The recording was begun by SIGUSR1: what came before is left out." in run.meta["notes"]
+    ends_us = [mark["ts"] + mark["dur"] for mark in run.marks]
+    assert 1 < (max(ends_us) - min(mark["ts"] for mark in run.marks)) / 1e6 < 4
+    answer = (SCRIPTS / "server.py").read_text().splitlines().index(ANSWER) + 1
+    products = [event for event in run.events if event["name"] == "aten::addmm"]
+    if run.profiles_all_threads:
+        assert products and {run.line_of(event) for event in products} == {answer}
+
+
+@needs_torch
+def test_a_script_keeps_its_own_handler_of_signals(tmp_path: Path) -> None:
+    script = tmp_path / "handles.py"
+    script.write_text(
+        "import os, signal, torch\n"
+        "signal.signal(signal.SIGUSR1, lambda *_: print('mine'))\n"
+        "os.kill(os.getpid(), signal.SIGUSR1)\n"
+    )
+    run = record(tmp_path, str(script))
+    assert (run.code, run.stdout) == (0, "mine\n")
 
 
 @needs_torch
@@ -761,6 +799,31 @@ def torch_has_gpu() -> bool:
     import torch
 
     return torch.cuda.is_available()
+
+
+@contextlib.contextmanager
+def served(tmp_path: Path, **settings: Any) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A server under the recorder, and its port."""
+    folder = tmp_path / "recording"
+    folder.mkdir()
+    config = tmp_path / "settings.json"
+    about = {"mode": "timeline", "folder": str(folder), "root": str(SCRIPTS), "rooflint": "0"}
+    config.write_text(json.dumps({**about, **settings}))
+    command = [sys.executable, str(LAUNCH), str(config), str(SCRIPTS / "server.py")]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    try:
+        assert process.stdout is not None
+        yield process, int(process.stdout.readline().split()[1])
+    finally:
+        process.kill()
+        process.wait()
+
+
+def ask(port: int) -> None:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=20) as answer:
+        answer.read()
 
 
 def python_of(version: str) -> str | None:

@@ -19,6 +19,8 @@ import sys
 import threading
 from types import CodeType, FrameType
 
+from rooflint_recorder.stack import OURS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,9 +118,10 @@ class LineMarks:
             return
         self.marking = False
         for stack in list(self._stacks):
-            for mark in reversed(stack):
-                if mark is not None:
-                    with contextlib.suppress(Exception):  # it may be closed already
+            for place in reversed(range(len(stack))):
+                with contextlib.suppress(Exception):  # its thread may close it now
+                    mark, stack[place] = stack[place], None
+                    if mark is not None:
                         mark.__exit__(None, None, None)
         self._detach()
 
@@ -401,6 +404,8 @@ class MonitoredLines(LineMarks):
         if id(code) not in self._codes:
             if not self._is_marked(code):
                 if self.marking and self.count >= self.budget:
+                    if code.co_filename.startswith(OURS):
+                        return None  # not amid our own code
                     self._on_budget()
                 return self._disable
             self._tell(code)
@@ -549,6 +554,8 @@ class TracedLines(LineMarks):
 
     def _on_call(self, frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
+        if code.co_filename.startswith(OURS):
+            return None
         if self.marking and self.count >= self.budget:
             self._on_budget()
         if self.marking and self._is_marked(code) and not self._is_passed_over(code):

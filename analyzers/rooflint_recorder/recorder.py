@@ -25,6 +25,7 @@ from rooflint_recorder.marks import LineMarks, Unavailable, line_marks
 from rooflint_recorder.nvtx_ranges import NvtxRanges
 from rooflint_recorder.plain_steps import PlainSteps
 from rooflint_recorder.sources import OwnFiles
+from rooflint_recorder.stack import OURS
 from rooflint_recorder.steady import Steady
 from rooflint_recorder.steps import (
     Steps,
@@ -45,7 +46,7 @@ from rooflint_recorder.window import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
     from types import FrameType
     from typing import Any
 
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 FIRST_LOOK_SECONDS = 1.0
+OPENED_SECONDS = 10.0
+SOON_SECONDS = 0.01
 
 
 def run(settings: str, target: list[str], executable_arguments: int) -> None:
@@ -135,6 +138,7 @@ class Recorder:
         """Nothing is recorded until this process, which others started, proves to be the one."""
         self._files = OwnFiles.of_script(self._root)
         self._notes: list[str] = []
+        self._notes_of_window: list[str] = []
         self._process = os.getpid()
         self._thread = threading.get_ident()
         self._asked = Asked(**config.get("window", {}))
@@ -149,7 +153,7 @@ class Recorder:
         """Whether the thread of the backward pass was told to be seen."""
         self._deadline = Deadline()
         self._looks = Deadline()
-        self._next_look_s = 0.0
+        self._looking_since_s = self._next_look_s = 0.0
         self._call_look: OnMainThread | None = None
         self._steady = Steady()
         self._step_mark: Any = None
@@ -163,10 +167,19 @@ class Recorder:
         self._early_part_s: float | None = None
         """How long the early part was when its budget was spent."""
         self._cuda = False
+        self._in_turn = threading.RLock()
         self._busy = False
         self._killed = False
+        self._stopping = False
         self._finished = False
         self._forked_while_recording = False
+        self._handlers: dict[int, Callable[[int, FrameType | None], None]] = {
+            signal.SIGTERM: self._on_terminate
+        }
+        if hasattr(signal, "SIGUSR1"):
+            self._handlers[signal.SIGUSR1] = self._on_open
+        self._opening = Deadline()
+        self._call_open: OnMainThread | None = None
 
     def get_ready(self) -> None:
         """Start as soon as the script has imported torch."""
@@ -180,7 +193,7 @@ class Recorder:
         after_import("torch", self._torch_is_there)
         spawned.follow(self._settings, self._may_spawn)
         if not self._waits:
-            self._finish_when_terminated()
+            self._handle_signals()
             self._tell_of_process()
 
     def finish(self) -> None:
@@ -241,6 +254,7 @@ class Recorder:
             marks.mark_libraries(self._libraries)
             self._steps = Steps(self._files, marks, self._window, self._follow, self._steady)
             self._call_look = OnMainThread(self._look)
+            self._call_open = OnMainThread(self._open)
         self._start_early()
 
     def _wait_no_more(self) -> None:
@@ -255,6 +269,7 @@ class Recorder:
             if name
             else f"Recorded is rank {job.rank()}, the job's first on this machine."
         )
+        self._handle_signals()
         self._tell_of_process()
         self._observe()
 
@@ -286,11 +301,11 @@ class Recorder:
         now_s = time.monotonic()
         if self._abandoned() or self._busy or self._steps is None or now_s < self._next_look_s:
             return
-        if self._window.stage is Stage.CLOSED or self._finished:
+        if self._window.is_settled or self._finished:
             self._looks.stop()
             return
         with self._noting("The steps could not be looked for"):
-            age_s = now_s - self._start_s
+            age_s = now_s - self._looking_since_s
             early = age_s < EARLY_SECONDS and self._window.stage is Stage.EARLY
             if early and (optimizer_exists() or (facts.has_gpu() and not self._cuda)):
                 self._look_in(EARLY_SECONDS - age_s)  # what is expected may still come
@@ -329,7 +344,9 @@ class Recorder:
         return True
 
     def _budget_is_spent(self) -> None:
-        if threading.get_ident() == self._thread and not self._abandoned():
+        anywhere = self._profiler is not None and self._profiler.sees_all_threads
+        in_turn = anywhere or threading.get_ident() == self._thread
+        if in_turn and not self._abandoned() and not self._busy:
             if self._window.stage is Stage.EARLY:
                 self._early_part_s = time.monotonic() - self._start_s
             self._follow(self._window.full("enough was recorded"))
@@ -343,7 +360,10 @@ class Recorder:
     def _follow(self, action: Action) -> None:
         self._do(action)
         if action is Action.CLOSE and self._asked.stop_after and self._is_all_that_was_asked():
-            raise program.Stop(0)
+            if threading.get_ident() == self._thread:
+                raise program.Stop(0)
+            self._stopping = True
+            signal.pthread_kill(self._thread, signal.SIGUSR1)  # it may be waiting for something
 
     def _is_all_that_was_asked(self) -> bool:
         """Whether steps were recorded; or just some seconds, where no steps were found by then.
@@ -351,15 +371,16 @@ class Recorder:
         The seconds begin anew with torch, and with CUDA: what came before was only loading.
         """
         if self._window.stage is Stage.CLOSED:
-            return self._window.whole_steps > 0
+            return self._window.whole_steps > 0 or self._window.opened
         if self._asked.seconds is None or self._window.steps_seen:
             return False
         return self._cuda or (self._profiler is not None and not facts.has_gpu())
 
     def _do(self, action: Action) -> None:
-        busy, self._busy = self._busy, True
-        self._carry_out(action)
-        self._busy = busy
+        with self._in_turn:
+            busy, self._busy = self._busy, True
+            self._carry_out(action)
+            self._busy = busy
         if self._killed and not busy:
             self._end_terminated()
 
@@ -378,6 +399,13 @@ class Recorder:
             elif action is Action.DISCARD:
                 self._stop()
                 self._result = None
+            elif action is Action.OPEN:
+                self._stop()
+                self._result = self._early = self._kept_window = self._early_part_s = None
+                if self._steps is not None:
+                    self._steps.count_only()
+                self._trace_written = False
+                self._start(WINDOW_MARKS, self._asked.seconds or OPENED_SECONDS)
             elif action is Action.REOPEN:
                 self._kept_window = self._about_window()
                 self._trace_written = False
@@ -407,6 +435,7 @@ class Recorder:
         marks = EARLY_MARKS if self._asked.seconds is None else WINDOW_MARKS
         self._start(marks, self._asked.seconds or EARLY_SECONDS)
         if self._profiler is not None and self._steps is not None:
+            self._looking_since_s = self._start_s
             self._look_in(FIRST_LOOK_SECONDS)
 
     def _start(self, marks: int, seconds: float) -> None:
@@ -416,7 +445,14 @@ class Recorder:
             self._nvtx.show()
         if self._marks is not None:
             self._marks.begin(marks)
-            self._deadline.start(seconds, self._marks.hurry)
+            self._deadline.start(seconds, self._time_is_over)
+
+    def _time_is_over(self) -> None:
+        """Called again and again, on a thread of its own."""
+        assert self._marks is not None
+        if not self._marks.budget:
+            self._budget_is_spent()  # no line has run since it was asked last
+        self._marks.hurry()
 
     def _stop(self) -> None:
         self._deadline.stop()
@@ -498,9 +534,12 @@ class Recorder:
             self._result = self._kept_window = None
             self._trace_written = True
         if self._trace_written:
-            self._notes.extend(self._what_is_missing())
+            self._notes_of_window = list(self._what_is_missing())
 
     def _what_is_missing(self) -> Generator[str, None, None]:
+        if self._window.opened:
+            yield "The recording was begun by SIGUSR1: what came before is left out."
+            return
         steps, seconds = self._window.whole_steps, self._early_part_s
         if not steps and seconds is not None:
             if self._asked.seconds is not None and seconds >= self._asked.seconds:
@@ -541,7 +580,7 @@ class Recorder:
                 "error": self.exit_error,
             },
             "process": job.process_name(),
-            "notes": self._notes,
+            "notes": self._notes + self._notes_of_window,
         }
         if not ended:  # should the script be killed, it stays unknown
             meta["window"] = {**meta["window"], "steps_seen": None}
@@ -609,8 +648,9 @@ class Recorder:
         if self._profiler is not None and self._profiler.running:
             self._profiler.ignore_this_thread()
             self._forked_while_recording = True
-        if signal.getsignal(signal.SIGTERM) == self._on_terminate:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number, handler in self._handlers.items():
+            if signal.getsignal(number) == handler:
+                signal.signal(number, signal.SIG_DFL)
 
     def _leave_child(self) -> None:
         """A forked child ends by itself; but torch's profiler would wait for a thread it lost."""
@@ -632,10 +672,27 @@ class Recorder:
 
         os._exit = finish_and_exit  # type: ignore[assignment]
 
-    def _finish_when_terminated(self) -> None:
-        in_main_thread = threading.current_thread() is threading.main_thread()
-        if in_main_thread and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            signal.signal(signal.SIGTERM, self._on_terminate)
+    def _handle_signals(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in self._handlers.items():
+                if signal.getsignal(number) is signal.SIG_DFL:
+                    signal.signal(number, handler)
+
+    def _on_open(self, number: int, frame: FrameType | None) -> None:
+        """Record from here on; if it comes amid our own code, once that is done."""
+        if self._stopping:
+            raise program.Stop(0)
+        if self._abandoned() or self._profiler is None or self._call_open is None:
+            return
+        if frame is not None and frame.f_code.co_filename.startswith(OURS):
+            self._opening.start(SOON_SECONDS, self._call_open.soon)
+        else:
+            self._open()
+
+    def _open(self) -> None:
+        self._opening.stop()
+        if not (self._busy or self._finished or self._abandoned()):
+            self._do(self._window.open())
 
     def _on_terminate(self, number: int, frame: FrameType | None) -> None:
         self._killed = True

@@ -83,11 +83,11 @@ class Steps:
             self._lookout.give_up()
             self._look_for_loop(optimizer)
         elif self._loop.leader is None:
-            if not self._loop.holds_caller():
+            if not (self._window.opened or self._loop.holds_caller()):
                 self._forget_loop()
                 self._look_for_loop(optimizer)
         elif optimizer == self._loop.leader:
-            if self._window.stage is Stage.CLOSED:
+            if self._window.is_settled:
                 self._window.steps_seen += self._loop.iterations_per_step
             elif self._counting_optimizer_steps:
                 self._count_optimizer_step()
@@ -96,9 +96,7 @@ class Steps:
                 self._window.steps_seen += self._loop.iterations_per_step
             self._went_round = False
         elif not (
-            self._window.stage is Stage.CLOSED
-            or self._mistakes == MISTAKES
-            or self._loop.holds_caller()
+            self._window.is_settled or self._mistakes == MISTAKES or self._loop.holds_caller()
         ):
             # It was an inner loop, of a critic for example; or the training goes on elsewhere.
             self._mistakes += 1
@@ -124,7 +122,7 @@ class Steps:
             self._window.steps_seen -= 1  # each was counted as the iteration that it would begin
 
     def _look_for_loop(self, optimizer: int) -> None:
-        if self._window.stage is Stage.CLOSED:
+        if self._window.is_settled:
             return
         if self._search is not None and self._search.is_stuck(optimizer):
             self._search.give_up()

@@ -33,6 +33,8 @@ class TorchProfiler:
         self._enable = profiler._enable_profiler  # type: ignore[attr-defined]
         self._disable = profiler._disable_profiler  # type: ignore[attr-defined]
         self.running = False
+        self.sees_all_threads = _sees_all_threads()
+        """Whether it may also be started on one thread and stopped on another."""
 
     def make_way(self, before_others: Callable[[], None], after_others: Callable[[], None]) -> None:
         """Call these before the script starts a profiler of its own, and once it has stopped.
@@ -111,6 +113,16 @@ def save(result: Any, path: str) -> None:
         for part in (plain, packed):
             with contextlib.suppress(OSError):
                 os.unlink(part)
+
+
+def _sees_all_threads() -> bool:
+    from torch._C._profiler import _ExperimentalConfig
+
+    try:
+        _ExperimentalConfig(profile_all_threads=True)
+    except TypeError:  # before torch 2.6
+        return False
+    return True
 
 
 def _config() -> Any:

@@ -5,7 +5,7 @@
       ▼                           ▼
     plain: a few steps timed with nothing in their way, and again until they are alike
       ▼
-    recorded: a few whole steps ──> closed
+    recorded: a few whole steps ──> closed ──(by hand, also before)──> opened ──> closed
 
 The run is recorded from its start, so that a script without a training loop, or one that ends
 early, leaves something. Once the loop is known and warm, that early part is put aside.
@@ -50,6 +50,7 @@ class Stage(Enum):
     EARLY_FULL = "early, full"
     PLAIN = "plain"
     RECORDED = "recorded"
+    OPENED = "opened by hand"
     CLOSED = "closed"
 
 
@@ -61,6 +62,7 @@ class Action(Enum):
     RECORD = "start recording, at the beginning of a step"
     STEP = "one recorded step ends here and the next begins"
     DISCARD = "drop what was recorded since RECORD: it holds no whole step"
+    OPEN = "drop what was recorded, and record from here on"
     REOPEN = "keep what was written until there are steps of another loop"
     CLOSE = "stop recording for good"
 
@@ -91,12 +93,15 @@ class Window:
         self.whole_steps = 0
         self.plain_step_us: float | None = None
         self.why_closed: str | None = None
+        self.opened = False
+        """By hand, so that it holds some time and not some steps."""
         self.warm_up_trouble: str | None = None
         """What of the steps had not come to rest when the recording began."""
 
     @property
-    def recording(self) -> bool:
-        return self.stage in (Stage.EARLY, Stage.RECORDED)
+    def is_settled(self) -> bool:
+        """Whether no steps are looked for any more."""
+        return self.stage in (Stage.OPENED, Stage.CLOSED)
 
     def iteration(self) -> Action:
         """The loop's next iteration begins."""
@@ -144,7 +149,7 @@ class Window:
             self.stage = Stage.EARLY_FULL
             self.why_closed = what
             return Action.CLOSE
-        if self.stage is Stage.RECORDED:
+        if self.stage in (Stage.RECORDED, Stage.OPENED):
             return self.close(what)
         return Action.NOTHING
 
@@ -155,6 +160,8 @@ class Window:
         if self.stage is Stage.EARLY:
             self.stage = Stage.EARLY_FULL
             return Action.PAUSE
+        if self.stage is Stage.OPENED:
+            return self.close("the script started a profiler of its own")
         if self.stage is not Stage.RECORDED:
             return Action.NOTHING
         if self.whole_steps:
@@ -165,6 +172,16 @@ class Window:
     def release(self) -> None:
         """The script's profiler has stopped."""
         self.held = False
+
+    def open(self) -> Action:
+        """Record from here on, whatever the script is doing, and in place of what there is."""
+        if self.held or self.stage in (Stage.RECORDED, Stage.OPENED):
+            return Action.NOTHING
+        self.stage = Stage.OPENED
+        self.opened = True
+        self.first_step = self.whole_steps = 0
+        self.plain_step_us = self.why_closed = self.warm_up_trouble = None
+        return Action.OPEN
 
     def another_loop(self) -> Action:
         """The steps were of the wrong loop: forget them."""

@@ -38,13 +38,14 @@ def run(request: ProfileRequest, tell: Callable[[Progress], None], cancelled: Ev
     from rooflint.runs.interpreter import check_can_run
     from rooflint.runs.ncu import find_ncu
     from rooflint.runs.recordings import new_folder
-    from rooflint.runs.timeline import record_timeline
+    from rooflint.runs.timeline import passing_on_signals, record_timeline
 
     check_can_run(request)
     ncu = find_ncu()
     folder = new_folder(request)
     start = monotonic()
-    record_timeline(request, folder, ncu is not None, tell, cancelled)
-    if not cancelled.is_set():
-        add_counters(request, folder, monotonic() - start, ncu, tell, cancelled)
+    with passing_on_signals(folder):
+        record_timeline(request, folder, ncu is not None, tell, cancelled)
+        if not cancelled.is_set():
+            add_counters(request, folder, monotonic() - start, ncu, tell, cancelled)
     return folder

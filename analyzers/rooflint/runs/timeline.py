@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
+import threading
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,10 +16,10 @@ from rooflint.runs import recordings
 from rooflint.runs.launch import environment, recorder_command, write_settings
 from rooflint.runs.process import run_process
 from rooflint.runs.request import Progress
-from rooflint.runs.sampling import Sampling, Seen
+from rooflint.runs.sampling import PROCESS, Sampling, Seen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
     from threading import Event
 
     from rooflint.runs.request import ProfileRequest
@@ -60,6 +64,25 @@ def record_timeline(
     end = _how_it_ended(recordings.part(meta, "exit"), cancelled.is_set())
     if end:
         tell(Progress("timeline", end))
+
+
+@contextmanager
+def passing_on_signals(folder: Path) -> Generator[None]:
+    """SIGUSR1 is for the script, where it opens the window: pass on what comes to us."""
+    usr1: int | None = getattr(signal, "SIGUSR1", None)
+    if usr1 is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def pass_on(number: int, frame: object) -> None:
+        with suppress(OSError, ValueError):  # the script has not begun, or it has ended
+            os.kill(json.loads((folder / PROCESS).read_bytes())["pid"], number)
+
+    before = signal.signal(usr1, pass_on)
+    try:
+        yield
+    finally:
+        signal.signal(usr1, before)
 
 
 def _add_python(folder: Path, meta: dict[str, Any], seen: Seen, trouble: str | None) -> None:
