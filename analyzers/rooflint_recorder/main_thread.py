@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 
 from rooflint_recorder.stack import OURS
 
@@ -15,17 +16,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+def raise_in(thread: int, error: type[BaseException]) -> None:
+    """Raise an error in a thread, once it runs Python again."""
+    raise_soon = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    raise_soon(ctypes.c_ulong(thread), ctypes.py_object(error))
+
+
 class OnMainThread:
     """A call that any thread can ask for, again if need be: none comes amid our own code.
 
-    The function must not raise.
+    What it raises is raised in the script.
     """
 
     def __init__(self, call: Callable[[], None]) -> None:
         def run(_: int | None) -> int:
             interrupted = sys._getframe(1)
-            if not interrupted.f_code.co_filename.startswith(OURS):
-                call()
+            try:
+                if not interrupted.f_code.co_filename.startswith(OURS):
+                    call()
+            except BaseException as error:  # Ctrl-C has come meanwhile: it is the script's
+                raise_in(threading.main_thread().ident or 0, type(error))
             return 0
 
         self._callback = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(run)
