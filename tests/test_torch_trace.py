@@ -42,6 +42,36 @@ def test_totals_are_those_of_an_independent_count(name: str) -> None:
         assert copy.byte_count == (None if expected["without_bytes"] else expected["bytes"])
 
 
+def test_a_trace_of_a_library_s_model_is_broken_down_by_its_modules() -> None:
+    """Kernels by the innermost of BERT's own modules around their launch, found here anew."""
+    path = RECORDINGS / "tracelens__h100_bert_small.json.gz"
+    events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    calls = {
+        event["args"]["correlation"]: event
+        for event in events
+        if event.get("cat") in ("cuda_runtime", "cuda_driver")
+    }
+    modules = [event for event in events if event.get("name", "").startswith("nn.Module: ")]
+    expected: defaultdict[str, float] = defaultdict(float)
+    for event in events:
+        if event.get("cat") not in ("kernel", "gpu_memcpy", "gpu_memset"):
+            continue
+        call = calls[event["args"]["correlation"]]
+        around = [
+            (module["ts"], module["name"].split()[1].rpartition("_")[0])
+            for module in modules
+            if module["tid"] == call["tid"]
+            and module["ts"] <= call["ts"] < module["ts"] + module["dur"]
+        ]
+        own = [name for _, name in sorted(around) if name.startswith("Bert") or "GELU" in name]
+        expected[own[-1]] += event["dur"]
+    (line,) = [line for line in read(path).lines if line.inside]
+    assert line.device_us == pytest.approx(sum(expected.values()))
+    found = {inside.module: pytest.approx(inside.device_us) for inside in line.inside}
+    assert len(found) >= 8
+    assert dict(expected) == found
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_json_that_is_no_trace_is_refused_with_a_sentence(name: str) -> None:
     with pytest.raises(ProfileError, match=r"no torch\.profiler trace .* export_chrome_trace\.$"):

@@ -149,6 +149,8 @@ class Recorder:
         self._marks: LineMarks | None = None
         self._libraries: LibraryFiles | None = None
         self._nvtx = NvtxRanges()
+        self._libraries_cut = self._early_libraries_cut = False
+        """Whether lines of libraries were told apart for a part of the recording only."""
         self._engine = False
         """Whether the thread of the backward pass was told to be seen."""
         self._deadline = Deadline()
@@ -418,6 +420,7 @@ class Recorder:
         self._stop()
         if self._result is not None:
             self._early, self._result = self._result, None
+            self._early_libraries_cut = self._libraries_cut
 
     def _begin_step(self) -> None:
         number = self._window.first_step + self._window.whole_steps
@@ -466,6 +469,8 @@ class Recorder:
                 self._synchronise()
                 self._result = self._profiler.stop()
                 self._see_engine(False)
+                marks = self._marks
+                self._libraries_cut = marks is not None and marks.library_budget_is_spent
 
     def _see_engine(self, see: bool) -> None:
         """Have the lines marked that run on the backward pass's own thread, or no more."""
@@ -525,6 +530,7 @@ class Recorder:
             return
         if self._window.whole_steps == 0 and self._early is not None:
             self._result = self._early
+            self._libraries_cut = self._early_libraries_cut
             self._window.fall_back_to_early()
         self._early = None
         if self._result is not None:
@@ -551,6 +557,11 @@ class Recorder:
                 )
         if steps and self._window.warm_up_trouble is not None:
             yield f"The steps may not have been warm: {self._window.warm_up_trouble}."
+        if self._libraries_cut:
+            yield (
+                "So many lines of libraries ran that only the first were told apart:"
+                " what lines cost inside of libraries is known in part."
+            )
         if self._window.was_held:
             yield "Nothing was recorded while a profiler of the script's own ran" + (
                 "." if steps else ": profile without it to see the lines that it looks at."
