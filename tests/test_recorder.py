@@ -438,6 +438,35 @@ def test_a_recording_that_ends_before_its_script_says_how_much_it_holds(tmp_path
 
 
 @needs_torch
+def test_too_many_lines_of_libraries_cost_the_script_s_own_nothing(tmp_path: Path) -> None:
+    packages = tmp_path / "site-packages"
+    packages.mkdir()
+    (packages / "busy.py").write_text(
+        "import torch\n"
+        "def spin(count):\n"
+        "    for number in range(count):\n"
+        "        pass\n"
+        "def product(x):\n"
+        "    return x * 2\n"
+    )
+    script = tmp_path / "project" / "run.py"
+    script.parent.mkdir()
+    script.write_text(
+        "import sys, torch\n"
+        f"sys.path.append({str(packages)!r})\n"
+        "import busy\n"
+        f"busy.spin({EARLY_MARKS})\n"  # two lines a turn
+        "x = busy.product(torch.ones(3))\n"
+        "y = x * 3\n"
+    )
+    run = record(tmp_path, str(script))
+    assert (run.code, run.stderr) == (0, "")
+    assert run.meta["window"]["library_mark_count"] == EARLY_MARKS
+    assert any(note.startswith("So many lines of libraries") for note in run.meta["notes"])
+    assert [run.line_of(event) for event in run.events if event["name"] == "aten::mul"] == [5, 6]
+
+
+@needs_torch
 def test_nvtx_ranges_of_the_script_are_torch_s_too_and_reach_the_library(tmp_path: Path) -> None:
     script = tmp_path / "ranges.py"
     script.write_text(
