@@ -288,6 +288,41 @@ def test_a_faster_kernel_is_worth_what_it_saves_once_launches_are_gone():
     assert fp32.saves_us == pytest.approx(6_000 - 0.25e12 / 494e12 * 1e6)
 
 
+class OneLineBusy:
+    """A step of 10 ms on the host, 8 of them on line 21 and 1 for other launches."""
+
+    step_us = 10_000.0
+
+    def gain_us(self, change: Change) -> float:
+        return 9_000.0 if change.launches else 8_000.0 if (PATH, 21) in change.hosts else 0.0
+
+
+def test_a_line_that_is_busy_with_other_things_than_launches_is_named_in_their_place():
+    """8 of the 9 ms that launches cost are one line's, which launches one kernel."""
+    busy = LineCost(PATH, 21, forward_us=10, launch_count=1, without_host_us=8_000.0)
+    report = report_of(
+        busy, step_us=10_000, busy_us=500, without_launches_us=9_000.0, replay=OneLineBusy()
+    )
+    first, second = report.gains
+    assert first.line == 21 and first.saves_us == pytest.approx(8_000)
+    assert second.title.startswith("launches") and second.saves_us == pytest.approx(1_000)
+    # A hundred launches on the line are what the line is about.
+    launching = replace(busy, launch_count=100)
+    report = report_of(
+        launching, step_us=10_000, busy_us=500, without_launches_us=9_000.0, replay=OneLineBusy()
+    )
+    assert [gain.line for gain in report.gains] == [None]
+
+
+def test_no_one_kernel_does_what_a_whole_model_does():
+    kernels = tuple(
+        KernelCost(f"kernel_{number}", PATH, 33, False, 4, 500.0) for number in range(20)
+    )
+    cost = LineCost(PATH, 33, forward_us=10_000, launch_count=80)
+    report = report_of(cost, kernels=kernels, step_us=10_000, busy_us=9_900)
+    assert not any("kinds of kernels" in gain.title for gain in report.gains)
+
+
 def test_a_wait_is_as_severe_as_what_the_run_would_save_without_it():
     """The GPU idles 2 % of the step behind it, but without it the CPU would wait elsewhere."""
     cost = replace(wait(200.0), without_wait_us=20.0)

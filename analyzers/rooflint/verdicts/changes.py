@@ -28,7 +28,15 @@ class Option:
     """At most, over the window, as far as is known without replaying it."""
     path: str | None = None
     line: int | None = None
+    heavy: bool = False
+    """A line that launches something, but on which the host is busy with other things."""
 
+
+HEAVY_US = 500.0
+"""No launch from Python takes the host as long as this."""
+
+MOST_FUSED = 16
+"""A line with more kinds of kernels is a whole model's: no one op does what they do."""
 
 Spared = tuple[KernelCost, float]
 """A kernel, and how much of its time could be spared."""
@@ -65,13 +73,11 @@ def less_waiting(recording: Recording) -> Iterator[Option]:
                 cost.path,
                 cost.line,
             )
-        if not cost.launch_count and cost.without_host_us:
+        host_us = cost.without_host_us or 0.0
+        heavy = bool(cost.launch_count) and host_us >= HEAVY_US * cost.launch_count
+        if host_us and (heavy or not cost.launch_count):
             yield Option(
-                _WORK.format(cost.line),
-                Change(hosts=at),
-                cost.without_host_us,
-                cost.path,
-                cost.line,
+                _WORK.format(cost.line), Change(hosts=at), host_us, cost.path, cost.line, heavy
             )
 
 
@@ -180,8 +186,10 @@ def _slow_lines(recording: Recording, lines: Sequence[LineReport]) -> Iterator[O
         nearer, roof_title = _reaching_the_roof(line, kernels, recording)
         fused_us, roof_us = (sum(us for _, us in spared) for spared in (fused, nearer))
         if fused_us > 0 and fused_us >= roof_us:
-            # Fewer kernels are launched sooner, too.
-            change = Change(hosts=frozenset(((line.path, line.line),)), kernels=_ratios(fused))
+            # A line of nothing else is launched sooner, too.
+            alone = len(kernels) == len(line.kernels) and not any(map(is_product, kernels))
+            sooner = frozenset(((line.path, line.line),) if alone else ())
+            change = Change(hosts=sooner, kernels=_ratios(fused))
             yield Option(fused_title, change, fused_us, line.path, line.line)
         elif roof_us > 0:
             change = Change(kernels=_ratios(nearer))
@@ -190,6 +198,9 @@ def _slow_lines(recording: Recording, lines: Sequence[LineReport]) -> Iterator[O
 
 def _fusing(line: LineReport, kernels: Sequence[KernelCost]) -> tuple[list[Spared], str]:
     """One kernel instead of many that each read and write everything again."""
+    # Of a line that runs a whole optimizer, and maybe more, the optimizer can be one kernel.
+    foreach = [kernel for kernel in kernels if is_foreach_optimizer(kernel)]
+    kernels = foreach or kernels
     spared: list[Spared] = []
     names = 0
     for backward in (False, True):
@@ -206,8 +217,9 @@ def _fusing(line: LineReport, kernels: Sequence[KernelCost]) -> tuple[list[Spare
                 if own is not longest
             ]
             names += len(by_name)
-    optimizer = any(map(is_foreach_optimizer, kernels))
-    how = FUSED_OPTIMIZER if optimizer else "torch.compile, or one fused op"
+    if names > MOST_FUSED:
+        return [], ""
+    how = FUSED_OPTIMIZER if foreach else "torch.compile, or one fused op"
     return spared, f"line {line.line}: {names} kinds of kernels where one or two would do: {how}"
 
 

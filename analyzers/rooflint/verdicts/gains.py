@@ -26,6 +26,9 @@ WORTH_RATIO = 0.02
 
 COUNT = 3
 
+ONE_LINE_RATIO = 0.8
+"""A line that makes up so much of what launches cost is named in their place."""
+
 MOST_OPTIONS = 6
 """Of a kind that are replayed, those that could save most."""
 
@@ -54,6 +57,8 @@ def _replayed(recording: Recording, replay: Replay, options: list[Option]) -> tu
             min(whole_us, steps * replay.gain_us(_both(done, option.change))) for option in options
         ]
         best = max(range(len(options)), key=totals_us.__getitem__)
+        if options[best].change.launches:
+            best = _instead_of_launches(options, totals_us, best, saved_us)
         option = options.pop(best)
         saves_us = totals_us[best] - saved_us
         if saves_us < worth_us:
@@ -61,6 +66,19 @@ def _replayed(recording: Recording, replay: Replay, options: list[Option]) -> tu
         gains.append(Gain(option.title, saves_us, option.path, option.line))
         done, saved_us = _both(done, option.change), totals_us[best]
     return tuple(gains)
+
+
+def _instead_of_launches(
+    options: list[Option], totals_us: list[float], launches: int, saved_us: float
+) -> int:
+    """The line whose other work makes up most of what all launches cost, if one's does."""
+    enough_us = saved_us + ONE_LINE_RATIO * (totals_us[launches] - saved_us)
+    lines = [
+        number
+        for number, option in enumerate(options)
+        if option.heavy and totals_us[number] >= enough_us
+    ]
+    return max(lines, key=totals_us.__getitem__, default=launches)
 
 
 def _both(first: Change, second: Change) -> Change:
