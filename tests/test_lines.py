@@ -9,6 +9,7 @@ from profiles.trace_maker import AUTOGRAD, MAIN, TraceMaker
 
 from rooflint.model import LineCost, RangeCost, Recording
 from rooflint.profiles import read
+from rooflint.profiles.torch_trace import read_trace
 from rooflint.verdicts.step import show_step
 
 LIBRARY = "/env/site-packages/models/block.py"
@@ -269,6 +270,23 @@ def test_the_script_s_ranges_hold_what_is_launched_inside_of_them(tmp_path: Path
         RangeCost("backward", 1, 40.0, 10.0),
         RangeCost("forward", 3, 24.0, 4.0),
     )
+
+
+def test_a_library_s_own_backward_is_of_the_module_whose_forward_called_it(
+    tmp_path: Path,
+) -> None:
+    """As with flash-attn: the backward is written in Python, on line 90 of the library."""
+    trace = TraceMaker().mark(2, 0, 20).op(f"{LIBRARY}:8", 1, 10)
+    trace.op("FlashAttnFunc", 2, 9, sequence=5).launch(3, 5, 9, 1)
+    trace.node("FlashAttnFuncBackward", 5, 50, 60).op(f"{LIBRARY}:90", 51, 59, AUTOGRAD)
+    trace.launch(52, 55, 65, 2, AUTOGRAD)
+    names = {(LIBRARY, 8): "Attention.forward", (LIBRARY, 90): "FlashAttnFunc.backward"}
+    (line,) = read_trace(trace.write(tmp_path), function_names=names).lines
+    assert (line.line, line.forward_us, line.backward_us) == (2, 4, 10)
+    assert [(inside.line, inside.module, inside.device_us) for inside in line.inside] == [
+        (90, "Attention", 10),
+        (8, "Attention", 4),
+    ]
 
 
 def test_all_kernels_of_a_graph_replay_belong_to_the_line_that_replays(tmp_path: Path) -> None:

@@ -457,8 +457,8 @@ class _Sweep:
                     break
                 made_at = self.spots[forward]
                 base = made_at.base
-                if inside == NOWHERE:
-                    inside, module = made_at.inside, made_at.module
+                inside = made_at.inside if inside == NOWHERE else inside
+                module = module or made_at.module
                 seen += 1
             if base >= 0:
                 path, line, function = lines[base]
