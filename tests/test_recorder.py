@@ -134,6 +134,20 @@ def test_a_folder_and_an_archive_run_as_python_runs_them(tmp_path: Path, target:
     assert (run.stdout, run.stderr, run.code) == (plain.stdout, plain.stderr, plain.returncode)
 
 
+def test_what_a_launcher_puts_behind_the_script_stays_there(tmp_path: Path) -> None:
+    """DeepSpeed and `torch.distributed.launch` do so."""
+    (tmp_path / "said.py").write_text("import sys\nprint(sys.argv)\n")
+    settings = str(tmp_path / "gone.json")
+    for target, argv0 in ((["said.py"], "said.py"), (["-m", "said"], str(tmp_path / "said.py"))):
+        said = subprocess.run(
+            [sys.executable, str(LAUNCH), "--local_rank=0", settings, *target, "--lr"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert said.stdout == f"{[argv0, '--local_rank=0', '--lr']}\n"
+
+
 @needs_torch
 def test_children_run_unrecorded_and_unharmed(tmp_path: Path) -> None:
     plain = subprocess.run(

@@ -23,8 +23,14 @@ def main() -> None:
     package.loader.exec_module(module)
     from rooflint_recorder.recorder import run
 
+    words = sys.argv[1:]
+    # DeepSpeed and torch.distributed.launch put their `--local_rank=0` right behind the script.
+    options = [word for word in words[:2] if word.startswith("--local")]
+    settings, *target = words[len(options) :]
+    behind = 2 if target[0] == "-m" else 1
+    target[behind:behind] = options
     orig_argv = getattr(sys, "orig_argv", [])
-    run(sys.argv[1], sys.argv[2:], len(orig_argv) - len(sys.argv))
+    run(settings, target, len(orig_argv) - len(sys.argv))
 
 
 main()
