@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from rooflint.model import Device, KernelCost, ProfileError, Recording, Step
+from rooflint.profiles import read
 from rooflint.runs import ncu, plan, run
 from rooflint.runs.doctor import diagnose, render_json, render_text
 from rooflint.runs.launch import recorder_command
@@ -249,6 +251,36 @@ def test_much_output_is_passed_on_whole(tmp_path: Path) -> None:
     assert code == 0
     text = "".join(heard)
     assert len(text) == 200 * 50_001 and set(text) == {"é", "\n"}
+
+
+def test_a_full_disk_is_said_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("rooflint.runs.timeline.write_settings", fail)
+    (tmp_path / "a.py").write_text("import torch\n")
+    with pytest.raises(ProfileError, match=r"No space left on device; make room there$"):
+        run(request_for(tmp_path, "a.py"), ignore, threading.Event())
+    assert not list(tmp_path.glob(".rooflint/recordings/*"))
+
+
+def test_a_trace_whose_recorder_was_killed_before_it_had_said_all_is_shown(tmp_path: Path) -> None:
+    """Only the trace was written. A launcher stands in for the recorder."""
+    trace = SCRIPTS.parent / "profiles" / "recordings" / "line_trace.json.gz"
+    (tmp_path / "a.py").write_text("import torch\n")
+    (tmp_path / "killed.py").write_text(
+        "import json, os, shutil, signal, sys\n"
+        "folder = json.load(open(sys.argv[2]))['folder']\n"
+        f"shutil.copy({str(trace)!r}, folder + '/trace.json.gz')\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    launcher = (sys.executable, str(tmp_path / "killed.py"))
+    folder = run(request_for(tmp_path, "a.py", launcher=launcher), ignore, threading.Event())
+    recording = read(folder)
+    assert recording.lines and recording.exit_code == 137
+    assert any("before its recording was complete" in note for note in recording.notes)
 
 
 # --- counters ---------------------------------------------------------------------------

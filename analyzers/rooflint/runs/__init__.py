@@ -37,7 +37,8 @@ def run(request: ProfileRequest, tell: Callable[[Progress], None], cancelled: Ev
     from rooflint.runs.counters import add_counters
     from rooflint.runs.interpreter import check_can_run
     from rooflint.runs.ncu import find_ncu
-    from rooflint.runs.recordings import new_folder
+    from rooflint.runs.recordings import cannot_be_written, new_folder, remove
+    from rooflint.runs.request import Progress
     from rooflint.runs.timeline import passing_on_signals, record_timeline
 
     check_can_run(request)
@@ -45,7 +46,14 @@ def run(request: ProfileRequest, tell: Callable[[Progress], None], cancelled: Ev
     folder = new_folder(request)
     start = monotonic()
     with passing_on_signals(folder):
-        record_timeline(request, folder, ncu is not None, tell, cancelled)
+        try:
+            record_timeline(request, folder, ncu is not None, tell, cancelled)
+        except OSError as error:
+            remove(folder)
+            raise cannot_be_written(request, error) from error
         if not cancelled.is_set():
-            add_counters(request, folder, monotonic() - start, ncu, tell, cancelled)
+            try:
+                add_counters(request, folder, monotonic() - start, ncu, tell, cancelled)
+            except OSError as error:  # what the first run recorded is there
+                tell(Progress("counters", f"there are no counters: {error.strerror or error}"))
     return folder

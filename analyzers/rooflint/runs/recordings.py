@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import shutil
@@ -41,11 +42,27 @@ def new_folder(request: ProfileRequest) -> Path:
                 continue
             return folder
     except OSError as error:
-        raise ProfileError(
-            f"no recording can be written below {request.root}: {error.strerror or error};"
-            " choose a project folder that you may write to"
-        ) from error
+        raise cannot_be_written(request, error) from error
     raise ProfileError(f"{recordings} is full: remove what you no longer need")
+
+
+def cannot_be_written(request: ProfileRequest, error: OSError) -> ProfileError:
+    remedy = "choose a project folder that you may write to"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        remedy = "make room there"
+    return ProfileError(
+        f"no recording can be written below {request.root}: {error.strerror or error}; {remedy}"
+    )
+
+
+def check_room(request: ProfileRequest, folder: Path) -> None:
+    """Raises `ProfileError` where not even a little can be written: so the recorder found it."""
+    try:
+        (folder / "room").write_bytes(bytes(1 << 16))
+        (folder / "room").unlink()
+    except OSError as error:
+        remove(folder)
+        raise cannot_be_written(request, error) from error
 
 
 def read_meta(folder: Path) -> dict[str, Any]:

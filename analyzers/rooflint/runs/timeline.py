@@ -7,11 +7,13 @@ import os
 import signal
 import threading
 from contextlib import contextmanager, suppress
+from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rooflint.model import ProfileError
+from rooflint.profiles.folder import FORMAT
 from rooflint.runs import recordings
 from rooflint.runs.launch import environment, recorder_command, write_settings
 from rooflint.runs.process import run_process
@@ -57,7 +59,10 @@ def record_timeline(
     traced = (folder / recordings.TRACE).exists()
     if meta and (traced or recordings.part(meta, "exit").get("code") in (None, 0, INTERRUPTED)):
         _add_python(folder, meta, seen, sampling.trouble)
+    if traced and not meta:
+        meta = _of_a_recorder_that_was_killed(request)
     if not traced and not meta.get("python"):
+        recordings.check_room(request, folder)
         recordings.remove(folder)
         raise ProfileError(_why_nothing(request, meta, code, cancelled.is_set()))
     _complete_exit(folder, meta, code)
@@ -97,6 +102,20 @@ def _add_python(folder: Path, meta: dict[str, Any], seen: Seen, trouble: str | N
             digest = recordings.write_source(folder, text)
             files.setdefault(path, {"sha256": digest, "loops": []})
     recordings.write_meta(folder, meta)
+
+
+def _of_a_recorder_that_was_killed(request: ProfileRequest) -> dict[str, Any]:
+    """It had written the trace, and was about to write down what it is of."""
+    return {
+        "format": FORMAT,
+        "made_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "argv": list(request.target),
+        "cwd": request.cwd,
+        "root": request.root,
+        "notes": [
+            "The run ended before its recording was complete: the files that it ran are not kept."
+        ],
+    }
 
 
 def _announcement(request: ProfileRequest, counters_too: bool) -> str:
