@@ -222,3 +222,20 @@ def test_a_backward_thread_and_its_caller_are_one_host(tmp_path: Path) -> None:
     assert lines_of(recording)[3].without_host_us == pytest.approx(STEPS * 40, rel=0.01)
     assert recording.replay is not None
     assert recording.replay.step_us == pytest.approx(100, rel=0.01)
+
+
+def test_of_a_line_that_the_replayed_steps_did_not_run_nothing_is_said(tmp_path: Path) -> None:
+    """The first step is longer than the others, since the profiler started in it, and is left
+    out; line 3 waits in it alone."""
+    trace = TraceMaker()
+    at = 0.0
+    for number in range(STEPS):
+        length = 500.0 if number == 0 else 200.0
+        step(trace, number, at, at + length).mark(1, at, at + 9)
+        trace.launch(at, at + 10, at + 110, 2 * number + 1)
+        line = 3 if number == 0 else 2
+        trace.mark(line, at + 9.5, at + 112).call("cudaStreamSynchronize", at + 10, at + 112)
+        at += length
+    lines = lines_of(read(trace.write(tmp_path)))
+    assert lines[3].wait_count == 1 and lines[3].without_wait_us is None
+    assert lines[2].without_wait_us is not None

@@ -107,6 +107,9 @@ class Replay:
                 self._behind[place].append(index)
             for key in {key for key, _ in call.kernels}:
                 self._of_kernel[key].append(index)
+        self.waiting = {call.place for call in steps.calls if call.action.kind in _WAITS}
+        """The lines that wait in these steps."""
+        self.copying = {call.place for call in steps.calls if call.copies}
         self._recorder_ns = 0.0
         self._unchanged = self._changed(Change())
         if plain_step_us is not None:

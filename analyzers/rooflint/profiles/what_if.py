@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -194,8 +194,13 @@ def find_savings(
 
     least_us = LEAST_RATIO * replay.step_us
     return Savings(
-        gains(waits_us, 0.0, lambda lines: Change(waits=lines)),
-        gains(copies_us, least_us, lambda lines: Change(copies=lines)),
+        gains(_only(waits_us, replay.waiting), 0.0, lambda lines: Change(waits=lines)),
+        gains(_only(copies_us, replay.copying), least_us, lambda lines: Change(copies=lines)),
         gains(replay.hosts_us, least_us, lambda lines: Change(hosts=lines)),
         replay.gain_us(Change(launches=True)),
     )
+
+
+def _only(times_us: Mapping[Place, float], lines: Container[Place]) -> dict[Place, float]:
+    """Of those lines that the replayed steps ran: of others they tell nothing."""
+    return {place: us for place, us in times_us.items() if place in lines}
