@@ -42,7 +42,8 @@ def line_as_measured(
     cost, verdict, recording = line.cost, line.verdict, report.recording
     if cost is None or recording.window_us <= 0:
         return None
-    idle_ratio = (cost.gpu_idle_us + cost.late_us) / recording.window_us
+    wait_us = max(cost.gpu_idle_us, cost.wait_gain_us if cost.wait_count else 0.0)
+    idle_ratio = (wait_us + cost.late_us) / recording.window_us
     work_ratio = cost.device_us / whole_us
     if idle_ratio < IDLE_RATIO and work_ratio < WORK_RATIO:
         return None

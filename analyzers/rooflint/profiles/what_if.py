@@ -95,7 +95,7 @@ def _chosen_steps(known: Known) -> Sequence[tuple[int, int]] | str:
         if chosen and count > MOST_CALLS:
             break
         if count > MOST_CALLS_A_STEP:
-            return f"a step of {count:,} launches is too long to be replayed"
+            return f"{count:,} launches without a step between them are too many to be replayed"
         chosen.append((start, end))
     return chosen[::-1]
 
