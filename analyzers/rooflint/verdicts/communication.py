@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from rooflint.model import KernelCost, Recording, Verdict
 from rooflint.units import show_share
@@ -36,7 +37,13 @@ def judge_step(recording: Recording) -> Verdict | None:
 
 
 def is_communication(kernel: KernelCost) -> bool:
-    return bool(_LIBRARIES.search(kernel.name))
+    return _is_of_a_library(kernel.name)
+
+
+@lru_cache(maxsize=4096)
+def _is_of_a_library(kernel_name: str) -> bool:
+    # A recording has many kernels of few names.
+    return bool(_LIBRARIES.search(kernel_name))
 
 
 _LIBRARIES = re.compile(r"nccl|rccl|oneccl|msccl|nvshmem|cross_device_reduce", re.IGNORECASE)

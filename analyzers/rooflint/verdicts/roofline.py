@@ -137,6 +137,8 @@ def _completed(own: Peaks | None, table: Peaks | None) -> Peaks | None:
     """A report states the peaks of the pipes that it measured, at its clocks; a table has all."""
     if own is None or table is None:
         return own or table
+    if table.flop_per_s.keys() <= own.flop_per_s.keys():
+        return own  # it was completed before
     stated = {pipe.removeprefix("tensor ") for pipe in own.flop_per_s}
     rest = {
         pipe: peak
