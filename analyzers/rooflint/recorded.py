@@ -182,6 +182,13 @@ class LineCost:
     """Of the forward, run again for the backward: activation checkpointing."""
     cpu_us: float | None = None
     """Host time spent on this line itself, calls into other lines of the user left out."""
+    python_us: float | None = None
+    """On a run without a GPU, time beside torch's operators: Python, and other libraries.
+
+    Marks slow just that: it is known only where a plain step was timed, or stacks were looked at.
+    """
+    beside_ratio: float | None = None
+    """The share of `cpu_us` that was beside torch's operators, as recorded."""
     cpu_total_us: float | None = None
     """CPU time of the line with all that it calls, recursion counted once; where it was sampled."""
     cpu_wait_us: float | None = None
@@ -301,6 +308,8 @@ class PythonTime:
     """CPU time of Python's threads."""
     wait_us: float
     """How long the main thread waited."""
+    torch_us: float
+    """CPU time inside of functions of torch's (operators written as `a @ b` are not)."""
     unattributed_us: float
     """CPU time of threads that ran none of the user's lines."""
     all_threads: bool

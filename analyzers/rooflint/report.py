@@ -95,12 +95,19 @@ def total_us(cost: LineCost | None, recording: Recording) -> float:
     """What a line costs in all: its work, and what the device idles because of it."""
     if cost is None:
         return 0.0
-    return work_us(cost, recording) + cost.gpu_idle_us + cost.late_us
+    idle_us = cost.gpu_idle_us + cost.late_us
+    return work_us(cost, recording) + python_us(cost, recording) + idle_us
 
 
 def work_us(cost: LineCost, recording: Recording) -> float:
     """The device's time for a line; in a Python program, the CPU's on the line itself."""
     return cost.cpu_us or 0.0 if recording.is_python else cost.device_us
+
+
+def python_us(cost: LineCost, recording: Recording) -> float:
+    """On a run without a GPU, what a line took beside torch's operators, where that is known."""
+    beside = recording.device.kind == "cpu" and not recording.is_python
+    return cost.python_us or 0.0 if beside else 0.0
 
 
 def device_us(recording: Recording) -> float:

@@ -17,8 +17,8 @@ spec = importlib.util.spec_from_file_location(
     "rooflint_recorder", RECORDER / "__init__.py", submodule_search_locations=[str(RECORDER)]
 )
 sys.modules["rooflint_recorder"] = importlib.util.module_from_spec(spec)
-from rooflint_recorder.marks import line_marks
-from rooflint_recorder.sources import OwnFiles
+from rooflint_recorder.marks import line_marks  # noqa: E402
+from rooflint_recorder.sources import OwnFiles  # noqa: E402
 
 TURNS = 20_000
 LINES = 10 * TURNS  # nine statements and the loop's header

@@ -111,6 +111,7 @@ def _python(python: PythonTime) -> dict[str, object]:
         "wall_us": python.wall_us,
         "cpu_us": python.cpu_us,
         "wait_us": python.wait_us,
+        "torch_us": python.torch_us,
         "unattributed_us": python.unattributed_us,
         "all_threads": python.all_threads,
     }
@@ -137,6 +138,7 @@ def _line(line: LineReport, functions: Mapping[int, str]) -> dict[str, object]:
         "launch_idle_us": cost.launch_idle_us if measured else None,
         "wait_count": cost.wait_count if measured else None,
         "cpu_us": cost.cpu_us,
+        "python_us": cost.python_us,
         "cpu_total_us": cost.cpu_total_us,
         "cpu_wait_us": cost.cpu_wait_us,
         "cpu_provenance": cost.cpu_provenance,

@@ -15,7 +15,7 @@ from pathlib import Path
 from rooflint.inside import parts_inside
 from rooflint.model import InsideCost, KernelCost, LineCost, LineReport, Recording, Report, Verdict
 from rooflint.outputs.columns import clip, left, right, width
-from rooflint.report import device_us, work_us
+from rooflint.report import device_us, python_us, work_us
 from rooflint.units import (
     DASH,
     show_byte_rate,
@@ -95,9 +95,11 @@ class _Page:
     def _line_table(self) -> Iterator[str]:
         column = _Column.of(self.report)
         time = f"{self._where} {column.unit}{a_step(self.report.recording)}"
-        waits = () if self._on_cpu else ("wait", "GPU idles")
+        waits = ("Python",) if self._has_python else ()
+        waits = waits if self._on_cpu else ("wait", "GPU idles")
         if self._sampled:
-            time, waits = f"self {column.unit}", ("total", "waits")
+            waits = ("in torch", "total", "waits") if self._calls_torch else ("total", "waits")
+            time = f"self {column.unit}"
         verdict = "" if self._sampled else "verdict"
         yield self._dim(_row(" line", time, *waits, f"of {self._where}", verdict))
         measured = [line for line in self.report.lines if line.cost]
@@ -117,13 +119,19 @@ class _Page:
         assert cost is not None
         us = work_us(cost, recording)
         time = column.show_passes(cost, us)
-        share = _share(us, device_us(recording)) if us else DASH
+        beside_us = python_us(cost, recording)
+        spent_us = us + beside_us
+        share = _share(spent_us, device_us(recording)) if spent_us else DASH
         place = f" {Path(line.path).name}:{line.line}  "
         place += self._sources.get(line.path, {}).get(line.line, cost.function or "")
         idle_us = cost.gpu_idle_us + cost.late_us
-        waits = () if self._on_cpu else (column.show(cost.host_wait_us), column.show(idle_us))
+        waits = (column.show(beside_us),) if self._has_python else ()
+        waits = waits if self._on_cpu else (column.show(cost.host_wait_us), column.show(idle_us))
         if self._sampled:
-            waits = tuple(column.show(us or 0.0) for us in (cost.cpu_total_us, cost.cpu_wait_us))
+            in_torch_us = (cost.cpu_us or 0.0) - (cost.python_us or 0.0)
+            times = (in_torch_us, cost.cpu_total_us, cost.cpu_wait_us)
+            shown = times if self._calls_torch else times[1:]
+            waits = tuple(column.show(us or 0.0) for us in shown)
             yield _row(place, time, *waits, share, "")
             return
         yield _row(place, time, *waits, share, self._verdict(verdict))
@@ -136,7 +144,8 @@ class _Page:
         """What a line that enters a library costs inside of it."""
         for part in parts_inside(cost)[:MOST_INSIDE]:
             at = f"  {Path(part.path).name}:{part.line}" if part.path else ""
-            waits = () if self._on_cpu else (column.show(part.host_wait_us), "")
+            waits = ("",) if self._has_python else ()
+            waits = waits if self._on_cpu else (column.show(part.host_wait_us), "")
             time = column.show_passes(part, part.device_us)
             share = _share(part.device_us, device_us(self.report.recording))
             yield self._dim(_row(f"      {part.function}{at}", time, *waits, share, ""))
@@ -151,6 +160,8 @@ class _Page:
             words.append("waits: the main thread, for a file, a lock, a clock")
         if any(cost.backward_us for cost in costs):
             words.append("bwd: the line's backward pass")
+        if self._has_python:
+            words.append("Python: outside of torch's operators")
         if any(cost.recompute_us for cost in costs):
             words.append("re: its forward, computed again for the backward")
         if any(inside.function and not inside.path for cost in costs for inside in cost.inside):
@@ -188,7 +199,8 @@ class _Page:
             or (cost.cpu_wait_us or 0.0) >= SHARE * whole_us
         ):
             return True
-        return work_us(cost, recording) >= SHARE * busy_us or idle_us >= SHARE * whole_us
+        spent_us = work_us(cost, recording) + python_us(cost, recording)
+        return spent_us >= SHARE * busy_us or idle_us >= SHARE * whole_us
 
     @cached_property
     def _sources(self) -> dict[str, dict[int, str]]:
@@ -305,6 +317,19 @@ class _Page:
     def _on_cpu(self) -> bool:
         return self.report.recording.device.kind == "cpu"
 
+    @cached_property
+    def _has_python(self) -> bool:
+        """Whether lines of a run without a GPU take time beside torch's operators."""
+        recording = self.report.recording
+        costs = [line.cost for line in self.report.lines if line.cost]
+        spent_us = max((python_us(cost, recording) for cost in costs), default=0.0)
+        return spent_us >= SHARE * recording.window_us > 0
+
+    @property
+    def _calls_torch(self) -> bool:
+        python = self.report.recording.python
+        return python is not None and python.torch_us > 0
+
     @property
     def _sampled(self) -> bool:
         """Whether lines are told by what looking at the stacks of a Python program showed."""
@@ -415,6 +440,7 @@ class _Column:
         steps = report.recording.step_count
         costs = [line.cost for line in report.lines if line.cost]
         times = [work_us(cost, report.recording) / steps for cost in costs]
+        times += [python_us(cost, report.recording) / steps for cost in costs]
         times += [cost.gpu_idle_us / steps for cost in costs]
         times += [max(cost.cpu_total_us or 0.0, cost.cpu_wait_us or 0.0) for cost in costs]
         longest_us = max(

@@ -134,6 +134,7 @@ class _Line:
     """Device time by pass."""
     insides: dict[_Where, _Inside] = field(default_factory=dict["_Where", "_Inside"])
     cpu_ns: int | None = None
+    python_ns: int | None = None
     host_wait_ns: int = 0
     wait_count: int = 0
     gpu_idle_ns: int = 0
@@ -405,6 +406,8 @@ class _Lines:
             line = self.line(place)
             if line is not None:
                 line.cpu_ns = (line.cpu_ns or 0) + ns
+                python_ns = self.attribution.python_ns.get(place, 0)
+                line.python_ns = (line.python_ns or 0) + python_ns
 
     def line_costs(self) -> tuple[LineCost, ...]:
         return tuple(
@@ -416,6 +419,10 @@ class _Lines:
                 backward_us=line.ns[BACKWARD] / 1000,
                 recompute_us=line.ns[RECOMPUTE] / 1000,
                 cpu_us=None if line.cpu_ns is None else line.cpu_ns / 1000,
+                beside_ratio=line.python_ns / line.cpu_ns
+                if line.cpu_ns and line.python_ns is not None
+                else None,
+                cpu_provenance=None if line.cpu_ns is None else "measured",
                 host_wait_us=line.host_wait_ns / 1000,
                 wait_count=line.wait_count,
                 gpu_idle_us=line.gpu_idle_ns / 1000,

@@ -11,12 +11,17 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, cast
 
-from rooflint.model import Device, Peaks, ProfileError, Recording
+from rooflint.model import Device, Peaks, ProfileError, PythonTime, Recording
 from rooflint.profiles.costs import count_costs
 from rooflint.profiles.counter_join import join_counters
 from rooflint.profiles.functions import functions_by_line
 from rooflint.profiles.ncu_report import read_report
-from rooflint.profiles.python_time import python_recording, read_python_time, with_python_time
+from rooflint.profiles.python_time import (
+    python_recording,
+    read_python_time,
+    with_python_beside,
+    with_python_time,
+)
 from rooflint.profiles.torch_trace import load_timeline, recording_of
 
 FORMAT = 1
@@ -47,8 +52,11 @@ def read_folder(folder: Path) -> Recording:
         )
         recording = recording_of(str(folder), timeline, costs)
         lines_by_sequence = costs.lines_by_sequence
-        if python and not recording.steps and recording.is_python:
-            recording = with_python_time(recording, *python, function_names)
+        if python and recording.device.kind == "cpu":
+            if window.get("step_count") and plain_step_us:
+                recording = with_python_beside(recording, python[1], plain_step_us)
+            elif not window.get("step_count") and _tells_more(python[0], recording):
+                recording = with_python_time(recording, *python, function_names)
     elif python:
         recording = python_recording(str(folder), *python, function_names)
         lines_by_sequence = {}
@@ -87,6 +95,12 @@ def read_folder(folder: Path) -> Recording:
         exit_code=code if isinstance(code := end.get("code"), int) else None,
         notes=(*notes, *recording.notes),
     )
+
+
+def _tells_more(python: PythonTime, recording: Recording) -> bool:
+    """Whether looking at the stacks tells more than a trace without steps: of a run that ran no
+    operators, or longer than one recording can hold."""
+    return recording.is_python or python.wall_us > 2 * recording.window_us
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:

@@ -69,6 +69,9 @@ class Attribution:
     """By place: host time inside of operators, each moment counted once per thread."""
     self_ns: dict[int, int] = field(default_factory=dict[int, int])
     """By place: host time of its marks, lines that they call left out."""
+    python_ns: dict[int, int] = field(default_factory=dict[int, int])
+    """By place: how much of `self_ns` was outside of operators, whoever is charged with them, and
+    not the recorder's own either."""
     works: list[int] = field(default_factory=list[int])
     """Rows of the outermost operators whose work the shapes tell, for runs without a GPU."""
     waiting_thread: dict[int, int] = field(default_factory=dict[int, int])
@@ -161,6 +164,9 @@ class _Sweep:
         self.forward: dict[tuple[int, int], int] = {}  # (thread, sequence) → spot
         self.op_ns: defaultdict[int, int] = defaultdict(int)
         self.self_ns: defaultdict[int, int] = defaultdict(int)
+        self.within_ns: defaultdict[int, int] = defaultdict(int)
+        self.called_marks: defaultdict[int, int] = defaultdict(int)
+        self.gaps_ns = array("q")  # between one line of a function that was called and its next
         self.works: list[int] = []
         self.backward_starts: dict[tuple[int, int], int] = {}  # (thread, ns) → forward thread
         self.node_threads: defaultdict[int, Counter[int]] = defaultdict(Counter)
@@ -220,10 +226,20 @@ class _Sweep:
             by_function=self.by_function,
             op_ns=renumber(self.op_ns),
             self_ns=renumber(self.self_ns),
+            python_ns=renumber(self._python_ns()),
             works=self.works,
             waiting_thread=self.waiting_thread,
             lines_by_sequence=self._lines_by_sequence(),
         )
+
+    def _python_ns(self) -> dict[int, int]:
+        """A line's range stays open while others mark the lines that it calls: the time between
+        these marks is the recorder's. Where C calls back, it is more: so the shorter ones count."""
+        gap_ns = sorted(self.gaps_ns)[len(self.gaps_ns) // 4] if self.gaps_ns else 0
+        return {
+            place: max(0, ns - self.within_ns[place] - gap_ns * self.called_marks[place])
+            for place, ns in self.self_ns.items()
+        }
 
     def _lines_by_sequence(self) -> dict[int, tuple[str, int]]:
         """Numbers are counted by thread: one that two threads used for two lines is left out."""
@@ -261,8 +277,10 @@ class _Sweep:
         is_collective = self.is_collective
         line_kind, checkpoints = self.line_kind, self.checkpoints
         modules, small_modules = self.modules, self.small_modules
-        op_ns, self_ns = self.op_ns, self.self_ns
+        op_ns, self_ns, within_ns = self.op_ns, self.self_ns, self.within_ns
+        called_marks, gaps_ns = self.called_marks, self.gaps_ns
         stack = [_OUTSIDE]
+        closed = _OUTSIDE
         worked_until = -1  # the end of the last operator in `works`
         last_node = NOWHERE
         served, loose = self.node_threads[thread], self.loose[thread]
@@ -271,7 +289,7 @@ class _Sweep:
             start = starts[row]
             counts = window_start <= start < window_end
             while stack[-1].end_ns <= start:
-                stack.pop()
+                closed = stack.pop()
             outer = stack[-1]
             kind = kinds[row]
             if kind == CALL:
@@ -313,6 +331,8 @@ class _Sweep:
                     if work.flop is not None or work.minimal_bytes is not None:
                         self.works.append(row)
                         worked_until = end
+                if counts and outer.charged is None and outer.mark != NOWHERE:
+                    within_ns[outer.mark] += duration
                 if counts and outer.charged != place:
                     op_ns[place] += duration
                     if outer.charged is not None:
@@ -330,8 +350,13 @@ class _Sweep:
                     self_ns[place] += duration
                     if outer.mark != NOWHERE:
                         self_ns[outer.mark] -= duration
+                        called_marks[outer.mark] += 1
+                        if closed.mark not in (outer.mark, NOWHERE):
+                            gaps_ns.append(start - closed.end_ns)
                     if outer.charged is not None:
                         op_ns[outer.charged] -= duration
+                        if outer.mark != NOWHERE:
+                            within_ns[outer.mark] -= duration
                 mark = place if counts else NOWHERE
                 callers = outer.callers
                 if len(callers) > 1 and callers[-1] == place:

@@ -15,6 +15,8 @@ class LineTime(NamedTuple):
     self_us: float
     total_us: float
     wait_us: float
+    torch_us: float = 0.0
+    """Of itself, inside of functions of torch's."""
 
 
 Lines = Mapping[tuple[str, int], LineTime]
@@ -31,6 +33,7 @@ def read_python_time(part: Any) -> tuple[PythonTime, Lines] | None:
             wall_us=float(whole["wall_us"]),
             cpu_us=float(whole["cpu_us"]),
             wait_us=float(whole["waiting_us"]),
+            torch_us=0.0,
             unattributed_us=float(whole["unattributed_us"]),
             all_threads=bool(whole["all_threads"]),
         )
@@ -41,14 +44,15 @@ def read_python_time(part: Any) -> tuple[PythonTime, Lines] | None:
         }
     except (LookupError, TypeError, ValueError, AttributeError):
         return None
-    return (time, lines) if time.look_count > 0 and time.wall_us > 0 else None
+    if time.look_count <= 0 or time.wall_us <= 0:
+        return None
+    return replace(time, torch_us=sum(line.torch_us for line in lines.values())), lines
 
 
 def python_recording(
     origin: str, time: PythonTime, lines: Lines, functions: Mapping[tuple[str, int], str]
 ) -> Recording:
     """A run that left no trace, since it never imported torch."""
-    note = "The script never imported torch: its Python was looked at, no more."
     empty = Recording(
         origin=origin,
         device=Device("cpu", "CPU"),
@@ -62,38 +66,65 @@ def python_recording(
         unattributed_us=0.0,
         lines=(),
         kernels=(),
-        notes=(note,),
     )
-    return with_python_time(empty, time, lines, functions)
+    recording = with_python_time(empty, time, lines, functions)
+    note = "The script never imported torch: its Python was looked at, no more."
+    return replace(recording, notes=(note, *recording.notes))
+
+
+def with_python_beside(recording: Recording, lines: Lines, plain_step_us: float) -> Recording:
+    """Steps of a run without a GPU, and what their lines take beside torch's operators.
+
+    Marks slow Python many times and operators hardly. So how long lines take is told by looking,
+    most of which was done while nothing was marked, and how much of that is beside operators by
+    the trace.
+    """
+    places = {(cost.path, cost.line) for cost in recording.lines}
+    whole_us = sum(lines[place].self_us for place in places if place in lines)
+    if whole_us < WORTH_US:
+        return recording
+    steps_us = plain_step_us * recording.step_count
+    costs: list[LineCost] = []
+    for cost in recording.lines:
+        seen = lines.get((cost.path, cost.line))
+        share = seen.self_us / whole_us if seen else 0.0
+        beside_us = share * steps_us * (cost.beside_ratio or 0.0)
+        costs.append(replace(cost, python_us=beside_us))
+    return replace(recording, lines=tuple(costs))
+
+
+WORTH_US = 200_000.0
+"""Less time of a loop than this was not looked at often enough to tell its lines apart."""
 
 
 def with_python_time(
     recording: Recording, time: PythonTime, lines: Lines, functions: Mapping[tuple[str, int], str]
 ) -> Recording:
-    """A recording told by what Python did over the whole run, its lines too."""
-    costs = {(cost.path, cost.line): cost for cost in recording.lines}
-    for (path, number), spent in lines.items():
-        cost = costs.get((path, number))
-        if cost is None:
-            cost = LineCost(path, number, functions.get((path, number)))
-        costs[path, number] = replace(
-            cost,
-            cpu_us=spent.self_us,
-            cpu_total_us=spent.total_us,
-            cpu_wait_us=spent.wait_us,
-            cpu_provenance="estimated",
-        )
-    notes = recording.notes
+    """A recording told by what was seen of the whole run, in place of a part with operators."""
+    notes: tuple[str, ...] = ()  # what the trace lacks is not missed here
     if not time.all_threads:
         notes = (
-            *notes,
             "Of the script's threads the main one alone was looked at: before Python 3.11, a"
             " process does not tell which of the system's threads the others are.",
         )
     return replace(
         recording,
+        steps=(),
         window_us=time.wall_us,
-        lines=tuple(costs[place] for place in sorted(costs)),
+        unattributed_us=0.0,
+        lines=tuple(
+            LineCost(
+                path,
+                number,
+                functions.get((path, number)),
+                cpu_us=spent.self_us,
+                python_us=spent.self_us - spent.torch_us,
+                cpu_total_us=spent.total_us,
+                cpu_wait_us=spent.wait_us,
+                cpu_provenance="estimated",
+            )
+            for (path, number), spent in sorted(lines.items())
+        ),
         python=time,
         notes=notes,
     )

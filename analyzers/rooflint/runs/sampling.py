@@ -134,7 +134,7 @@ class Seen:
         """As `meta.json` has it."""
         lines: dict[str, dict[str, list[int]]] = {}
         for (path, number), line in sorted(self.lines.items()):
-            times = [_us(line.self_s), _us(line.total_s), _us(line.waiting_s)]
+            times = [*map(_us, (line.self_s, line.total_s, line.waiting_s, line.torch_s))]
             if any(times):
                 lines.setdefault(path, {})[str(number)] = times
         return {
@@ -155,6 +155,8 @@ class Line:
     self_s: float = 0.0
     total_s: float = 0.0
     waiting_s: float = 0.0
+    torch_s: float = 0.0
+    """Of its own time, inside of functions of torch's that it called."""
 
 
 class _Looks:
@@ -207,7 +209,7 @@ class _Looks:
             thread = self._threads[number] = _Thread(self._pid, number, None)
         works, cpu_s = thread.ask()
         is_main = number == self._pid
-        stack = self._own_lines(self._stacks.stack(address))
+        stack, in_torch = self._own_lines(self._stacks.stack(address))
         seen = self._seen
         if stack is None:  # the recorder's own work is none of the script's
             if works:
@@ -225,6 +227,7 @@ class _Looks:
             seen.cpu_s += spent_s
             if stack:
                 stack[0].self_s += spent_s
+                stack[0].torch_s += spent_s if in_torch else 0.0
             else:
                 seen.unattributed_s += spent_s
             for line in set(stack):  # recursion counts once
@@ -235,19 +238,24 @@ class _Looks:
             if stack:
                 stack[0].waiting_s += waited_s
 
-    def _own_lines(self, stack: list[tuple[Code, int]]) -> list[Line] | None:
-        """The user's lines, the innermost first; `None` where the recorder is at work."""
+    def _own_lines(self, stack: list[tuple[Code, int]]) -> tuple[list[Line] | None, bool]:
+        """The user's lines, the innermost first, and whether that one has called torch; `None`
+        where the recorder is at work."""
         found: list[Line] = []
+        in_torch = importing = False
         for code, number in stack:
             path = self._path_of(code.file_name)
             if path == self._recorder and not found:
-                return None
+                return None, False
+            if path is None and not found:
+                in_torch = in_torch or _TORCH in code.file_name
+                importing = importing or "importlib._bootstrap" in code.file_name
             if path and path != self._recorder:
                 line = self._seen.lines.get((path, number))
                 if line is None:
                     line = self._seen.lines[path, number] = Line()
                 found.append(line)
-        return found
+        return found, in_torch and not importing
 
     def _path_of(self, file_name: str) -> str | None:
         """The file's path if it is the user's own, the recorder's folder for its files."""
@@ -272,6 +280,9 @@ class _Looks:
         except OSError:
             return None
         return path
+
+
+_TORCH = f"{os.sep}site-packages{os.sep}torch{os.sep}"
 
 
 class _Thread:

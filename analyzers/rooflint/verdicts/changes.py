@@ -11,6 +11,7 @@ from rooflint.units import show_share
 from rooflint.verdicts.attention import Attention, find_attention
 from rooflint.verdicts.communication import is_communication
 from rooflint.verdicts.compute_bound import tensor_core_gain_us
+from rooflint.verdicts.on_cpu import most_python, operators_ratio
 from rooflint.verdicts.overhead_bound import FUSED_OPTIMIZER, is_foreach_optimizer
 from rooflint.verdicts.rates import DONE_RATIO
 from rooflint.verdicts.roofline import is_product, kernel_work
@@ -259,16 +260,18 @@ def _ratios(spared: Iterable[Spared]) -> dict[KernelKey, float]:
 
 
 def less_python(recording: Recording) -> Iterator[Option]:
-    # The recorder slows a run on the CPU as a whole, torch's operators and Python alike.
-    unslowed = window_us(recording) / recording.window_us if recording.window_us else 1.0
     if recording.is_python:
         # How much of a line better Python would save, nothing here tells.
         for cost in recording.lines:
             title = f"line {cost.line} takes the CPU: fewer calls, a built-in, or a library in C"
-            saves_us = unslowed * (cost.cpu_us or 0.0)
+            saves_us = cost.cpu_us or 0.0 if cost.python_us is None else cost.python_us
             yield Option(title, Change(), saves_us, cost.path, cost.line)
         return
-    rest_us = recording.window_us - recording.operators_us
+    rest_us = (1 - operators_ratio(recording)) * window_us(recording)
     if recording.lines and rest_us > 0:
         title = "Python and other code outside of torch's operators"
-        yield Option(title, Change(), unslowed * rest_us)
+        hottest = most_python(recording)
+        if hottest:
+            title += f", most of it on line {hottest.line}"
+        path, line = (hottest.path, hottest.line) if hottest else (None, None)
+        yield Option(title, Change(), rest_us, path, line)

@@ -8,7 +8,7 @@ from rooflint.model import Limiter, LineCost, Recording, Verdict
 from rooflint.units import show_byte_rate, show_flop_rate, show_share, show_us
 from rooflint.verdicts.rates import DONE_RATIO, show_of
 from rooflint.verdicts.roofline import Work, line_work, peak_of, show_pipe
-from rooflint.verdicts.step import weigh
+from rooflint.verdicts.step import weigh, window_us
 from rooflint.verdicts.wording import count_of
 
 NEAR_RATIO = 0.4
@@ -60,14 +60,15 @@ def judge_step(recording: Recording, by_limiter: Iterable[tuple[Limiter, float]]
     """Python, if torch's operators take less than half of the time; else what limits most."""
     if recording.is_python:
         return _judge_python(recording)
-    ratio = min(1.0, recording.operators_us / recording.window_us) if recording.window_us else 0.0
+    ratio = operators_ratio(recording)
     share = show_share(ratio)
     if ratio < 0.5:
-        return Verdict(
-            "overhead-bound",
-            f"torch's operators take {share} of the time; the rest is Python and other code",
-            PYTHON_ADVICE,
-        )
+        reason = f"torch's operators take {share} of the time; the rest is Python and other code"
+        hottest = most_python(recording)
+        if hottest and hottest.python_us:
+            most = show_share(hottest.python_us / window_us(recording))
+            reason += f", {most} of the time on line {hottest.line}"
+        return Verdict("overhead-bound", reason, PYTHON_ADVICE)
     shares = weigh(by_limiter)
     limiter, most = shares[0] if shares else ("unknown", 1.0)
     if limiter == "unknown":
@@ -80,6 +81,23 @@ def judge_step(recording: Recording, by_limiter: Iterable[tuple[Limiter, float]]
         f"{show_share(most)} of the time in torch's operators is {limiter} on this CPU",
         provenance="estimated",
     )
+
+
+def operators_ratio(recording: Recording) -> float:
+    """Share of the time in torch's operators; of a plain step, where what is beside is known."""
+    beside = [cost.python_us for cost in recording.lines if cost.python_us is not None]
+    if beside:
+        return 1 - min(1.0, sum(beside) / window_us(recording))
+    if not recording.window_us:
+        return 0.0
+    return min(1.0, recording.operators_us / recording.window_us)
+
+
+def most_python(recording: Recording) -> LineCost | None:
+    """The line that takes longest beside torch's operators, if that is most of such time."""
+    cost = max(recording.lines, key=lambda cost: cost.python_us or 0.0, default=None)
+    worth_us = 0.5 * (1 - operators_ratio(recording)) * window_us(recording)
+    return cost if cost and cost.python_us and cost.python_us >= worth_us else None
 
 
 def _judge_python(recording: Recording) -> Verdict:
@@ -97,11 +115,17 @@ def _judge_python(recording: Recording) -> Verdict:
             "see what it waits for: a file, a network, another process, a clock",
             provenance="estimated",
         )
-    hottest = max(recording.lines, key=lambda cost: cost.cpu_us or 0.0, default=None)
-    reason = NOT_TORCH
-    if hottest and hottest.cpu_us and python.cpu_us:
-        share = show_share(hottest.cpu_us / python.cpu_us)
-        reason += f"; line {hottest.line} has {share} of it"
+    torch_ratio = python.torch_us / python.cpu_us if python.cpu_us else 0.0
+    reason, whole_us = NOT_TORCH, python.cpu_us
+    if torch_ratio >= 0.05:
+        share = show_share(torch_ratio)
+        reason = f"torch takes {share} of the CPU time or more, Python and other code the rest"
+        whole_us -= python.torch_us
+    hottest = max(recording.lines, key=lambda cost: cost.python_us or 0.0, default=None)
+    if hottest and hottest.python_us and whole_us:
+        reason += f"; line {hottest.line} has {show_share(hottest.python_us / whole_us)} of it"
+    if torch_ratio >= 0.5:
+        return Verdict("unknown", reason, provenance="estimated")
     return Verdict("overhead-bound", reason, PYTHON_ADVICE, provenance="estimated")
 
 
