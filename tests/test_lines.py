@@ -184,6 +184,20 @@ def test_a_forward_that_a_checkpoint_runs_again_is_recomputation(tmp_path: Path)
     assert sum(kernel.model_flop or 0.0 for kernel in recording.kernels) == 2 * 8 * 16 * 4
 
 
+def test_what_a_line_takes_beside_operators_is_neither_theirs_nor_its_marks_own(
+    tmp_path: Path,
+) -> None:
+    """Line 1 is open for 100: 20 in an operator, 60 in three lines of a function that it calls,
+    between which the recorder takes 2 each, so 2 for each of the three: 14 are left."""
+    trace = TraceMaker().mark(1, 0, 100).op("aten::mul", 5, 25)
+    trace.mark(8, 30, 50).mark(9, 52, 72).mark(10, 74, 94).op("aten::mul", 75, 90)
+    _, lines = read_made(trace, tmp_path)
+    assert lines[1].cpu_us == pytest.approx(40)
+    assert lines[1].beside_ratio == pytest.approx(14 / 40)
+    assert lines[9].beside_ratio == pytest.approx(1)
+    assert lines[10].beside_ratio == pytest.approx(5 / 20)
+
+
 def test_work_below_a_library_s_lines_is_the_caller_s_and_told_apart_inside(
     tmp_path: Path,
 ) -> None:

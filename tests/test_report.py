@@ -357,6 +357,18 @@ def test_python_time_is_the_gain_of_a_cpu_run():
     assert gain.title.startswith("Python") and gain.saves_us == pytest.approx(6_000)
 
 
+def test_what_is_known_of_python_beside_torch_is_the_gain_and_names_its_line():
+    lines = (
+        LineCost(PATH, 1, forward_us=6_000, python_us=0.0),
+        LineCost(PATH, 2, python_us=3_000),
+        LineCost(PATH, 3, python_us=1_000),
+    )
+    report = report_of(*lines, device=CPU, step_us=50_000, plain_step_us=10_000)
+    assert report.gains[0].line == 2
+    assert report.gains[0].saves_us == pytest.approx(4_000)
+    assert report.lines[1].line == 2  # 3 ms of it, in a step of 10 ms
+
+
 def test_a_gain_on_the_cpu_is_of_the_step_as_it_is_without_the_recorder():
     # 40 % of the recorded 10 ms are torch's; without the recorder a step takes 5 ms.
     cost = LineCost(PATH, 1, forward_us=4_000)

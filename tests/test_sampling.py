@@ -106,6 +106,36 @@ def test_the_word_counter_is_hardly_slowed_and_its_hot_line_named(
     assert "kept += letter.lower()" in hot
 
 
+@pytest.mark.parametrize("words", [0, 30_000])
+def test_python_beside_torch_has_the_share_that_the_scripts_own_clock_says(
+    tmp_path: Path, words: int
+) -> None:
+    pytest.importorskip("torch")
+    run = sample(tmp_path, SCRIPTS / "half_torch.py", str(words))
+    recording = read(run.folder)
+    assert recording.step_count == 3
+    beside = {cost.line: cost.python_us or 0.0 for cost in recording.lines}
+    ratio = sum(beside.values()) / (recording.plain_step_us or 0.0) / recording.step_count
+    # Python also drives the operators, which the script does not count as such.
+    assert run.said["python"] / 1000 - 0.07 < ratio < run.said["python"] / 1000 + 0.15
+    counting = sum(beside.get(line, 0.0) for line in run.numbers("word"))
+    assert (counting > 0.7 * sum(beside.values())) is (words > 0)
+
+
+def test_a_run_too_long_to_be_recorded_is_told_by_what_was_seen_of_all_of_it(
+    tmp_path: Path,
+) -> None:
+    """Each of its steps has more lines than one recording holds."""
+    pytest.importorskip("torch")
+    run = sample(tmp_path, SCRIPTS / "half_torch.py", "200000")
+    report = make_report(read(run.folder))
+    assert report.recording.python and not report.recording.steps
+    assert "torch takes" in report.step.reason and "or more" in report.step.reason
+    hottest = report.lines[0].cost
+    assert hottest and hottest.line in run.numbers("word")
+    assert run.torch_us("loss.backward()") > 0.8 * run.self_us("loss.backward()") > 0
+
+
 def test_stacks_that_cannot_be_read_are_a_note(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,10 +186,16 @@ class Run:
     def wait_us(self, text: str) -> int:
         return self._sum(text, 2)
 
+    def torch_us(self, text: str) -> int:
+        return self._sum(text, 3)
+
+    def numbers(self, text: str) -> list[int]:
+        found = [number for number, line in enumerate(self._source, 1) if text in line]
+        assert found
+        return found
+
     def _sum(self, text: str, column: int) -> int:
-        numbers = [number for number, line in enumerate(self._source, 1) if text in line]
-        assert numbers
-        return sum(self._lines.get(str(number), (0, 0, 0))[column] for number in numbers)
+        return sum(self._lines.get(str(n), (0, 0, 0, 0))[column] for n in self.numbers(text))
 
 
 def sample(tmp_path: Path, script: Path, *arguments: str, python: str = sys.executable) -> Run:

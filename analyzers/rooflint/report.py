@@ -117,6 +117,9 @@ def device_us(recording: Recording) -> float:
     """
     if recording.is_python and recording.python:
         return recording.python.cpu_us
+    beside_us = sum(python_us(cost, recording) for cost in recording.lines)
+    if beside_us:
+        return max(window_us(recording), recording.operators_us + beside_us)
     on_cpu = recording.device.kind == "cpu"
     whole_us = recording.window_us if on_cpu else recording.busy_us or 0.0
     return max(whole_us, recording.operators_us)

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 TRACE = "trace.json.gz"
 PROCESS = "process.json"
-"""While the script runs: for whoever looks at its stacks from outside."""
+MARKING = "marking"
+"""While the script runs, and while its lines are marked: for whoever looks from outside."""
 
 
 def write_meta(folder: str, meta: dict[str, Any]) -> None:
@@ -69,3 +70,12 @@ def write_process(folder: str, files: OwnFiles) -> None:
 def remove_process(folder: str) -> None:
     with contextlib.suppress(OSError):
         os.remove(os.path.join(folder, PROCESS))
+
+
+def say_marking(folder: str, marking: bool) -> None:
+    path = os.path.join(folder, MARKING)
+    with contextlib.suppress(OSError):
+        if marking:
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
+        else:
+            os.remove(path)

@@ -447,6 +447,7 @@ class Recorder:
             self._profiler.start(self._cuda)
             self._nvtx.show()
         if self._marks is not None:
+            recording_folder.say_marking(self._folder, True)
             self._marks.begin(marks)
             self._deadline.start(seconds, self._time_is_over)
 
@@ -462,6 +463,7 @@ class Recorder:
         try:
             if self._marks is not None:
                 self._marks.end()
+                recording_folder.say_marking(self._folder, False)
             self._end_step()
         finally:
             if self._profiler is not None and self._profiler.running:

@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from threading import Event, Thread
@@ -21,6 +21,12 @@ from rooflint.runs.stacks import Code, Stacks, Unreadable
 ANATOMY = Path(__file__).parents[2] / "rooflint_recorder" / "anatomy.py"
 PROCESS = "process.json"
 """What the recorder says of the process that it runs in, while the script runs."""
+
+MARKING = "marking"
+"""A file that is there while the recorder marks lines, which slows them."""
+
+ENOUGH_S = 0.2
+"""So much CPU time of lines that nobody marked tells more than what was seen of marked ones."""
 
 SHORTEST_S = 0.001
 LONGEST_S = 0.005
@@ -36,7 +42,7 @@ class Sampling:
     def __init__(self, folder: Path, python: str) -> None:
         self._folder = folder
         self._stop = Event()
-        self._seen = Seen()
+        self._plain, self._marked = Seen(), Seen()
         self._told: tuple[int, int] | None = None
         self._anatomy, self.trouble = _anatomy_of(python)
         self._thread = Thread(target=self._run, daemon=True)
@@ -46,15 +52,18 @@ class Sampling:
         """The script is gone."""
         self._stop.set()
         self._thread.join()
-        (self._folder / PROCESS).unlink(missing_ok=True)
-        return self._seen
+        for name in (PROCESS, MARKING):
+            (self._folder / name).unlink(missing_ok=True)
+        plain, marked = self._plain, self._marked
+        return plain if plain.worked_s >= ENOUGH_S else plain.with_marked(marked)
 
     def _run(self) -> None:
         while not self.trouble and (process := self._wait_for_process()) is not None:
             if process["executable"] != self._anatomy.get("executable"):
                 # A launcher may start another Python than the one that was asked for.
                 self._anatomy, self.trouble = _anatomy_of(process["executable"])
-            self._seen = Seen()  # the process before only waited for this one, which it spawned
+            # The process before only waited for this one, which it spawned.
+            self._plain, self._marked = Seen(), Seen()
             try:
                 if not self.trouble:
                     self._look_at(process)
@@ -85,7 +94,7 @@ class Sampling:
         except OSError as error:
             raise Unreadable(error.strerror or str(error)) from error
         stacks = Stacks(pid, self._anatomy)
-        looks = _Looks(stacks, process, self._seen, str(self._folder))
+        looks = _Looks(stacks, process, self._plain, self._marked, self._folder / MARKING)
         started_s, cost_s = time.monotonic(), 0.0
         jitter = 0.0
         try:
@@ -130,6 +139,30 @@ class Seen:
     texts: dict[str, bytes] = field(default_factory=dict[str, bytes])
     """The user's files as they were when their first line was seen."""
 
+    @property
+    def worked_s(self) -> float:
+        """CPU time that lines have."""
+        return self.cpu_s - self.unattributed_s
+
+    def with_marked(self, marked: Seen) -> Seen:
+        """This, and what was seen while lines were marked."""
+        lines = {place: replace(line) for place, line in self.lines.items()}
+        for place, line in marked.lines.items():
+            own = lines.setdefault(place, Line())
+            own.self_s += line.self_s
+            own.total_s += line.total_s
+            own.waiting_s += line.waiting_s
+            own.torch_s += line.torch_s
+        return replace(
+            self,
+            sample_count=self.sample_count + marked.sample_count,
+            wall_s=self.wall_s + marked.wall_s,
+            cpu_s=self.cpu_s + marked.cpu_s,
+            waiting_s=self.waiting_s + marked.waiting_s,
+            unattributed_s=self.unattributed_s + marked.unattributed_s,
+            lines=lines,
+        )
+
     def to_json(self) -> dict[str, Any]:
         """As `meta.json` has it."""
         lines: dict[str, dict[str, list[int]]] = {}
@@ -162,20 +195,23 @@ class Line:
 class _Looks:
     """One look after the other at one process."""
 
-    def __init__(self, stacks: Stacks, process: dict[str, Any], seen: Seen, recording: str) -> None:
+    def __init__(
+        self, stacks: Stacks, process: dict[str, Any], plain: Seen, marked: Seen, marking: Path
+    ) -> None:
         self._stacks = stacks
         self._pid: int = process["pid"]
         self._cwd: str = process["cwd"]
         self._own = tuple(process["own"])
         self._foreign = tuple(process["foreign"])
         self._recorder: str = process["recorder"]
-        self._seen = seen
+        self._plain, self._marked, self._marking = plain, marked, marking
+        self._seen = plain
         self._paths: dict[str, str | None] = {}
         self._threads: dict[int, _Thread] = {}
         self._threads[self._pid] = _Thread(self._pid, self._pid, process["cpu_s"])
         self._look_s = time.monotonic()
         self.cost_s = 0.0
-        seen.all_threads = stacks.tells_all_threads
+        plain.all_threads = stacks.tells_all_threads
 
     def close(self) -> None:
         for thread in self._threads.values():
@@ -186,6 +222,7 @@ class _Looks:
         cost_s = time.thread_time()
         now_s = time.monotonic()
         passed_s, self._look_s = now_s - self._look_s, now_s
+        self._seen = self._marked if self._marking.exists() else self._plain
         try:
             threads = list(self._stacks.threads())
             for number, address in threads:
@@ -276,7 +313,7 @@ class _Looks:
         if f"{os.sep}site-packages{os.sep}" in path or f"{os.sep}dist-packages{os.sep}" in path:
             return None
         try:
-            self._seen.texts[path] = Path(path).read_bytes()
+            self._plain.texts[path] = Path(path).read_bytes()
         except OSError:
             return None
         return path

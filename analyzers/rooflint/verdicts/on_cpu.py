@@ -76,17 +76,20 @@ def judge_step(recording: Recording, by_limiter: Iterable[tuple[Limiter, float]]
             "unknown",
             f"torch's operators take {share} of the time, most of them far below this CPU's roof",
         )
-    return Verdict(
-        limiter,
-        f"{show_share(most)} of the time in torch's operators is {limiter} on this CPU",
-        provenance="estimated",
-    )
+    reason = f"{show_share(most)} of the time in torch's operators is {limiter} on this CPU"
+    if ratio < BESIDE_RATIO and any(cost.python_us for cost in recording.lines):
+        reason += f"; Python and other code take {show_share(1 - ratio)} of the step beside them"
+    return Verdict(limiter, reason, provenance="estimated")
+
+
+BESIDE_RATIO = 0.9
+"""Where torch's operators take more of the time than this, nothing beside them is worth a word."""
 
 
 def operators_ratio(recording: Recording) -> float:
     """Share of the time in torch's operators; of a plain step, where what is beside is known."""
     beside = [cost.python_us for cost in recording.lines if cost.python_us is not None]
-    if beside:
+    if sum(beside) > 0:
         return 1 - min(1.0, sum(beside) / window_us(recording))
     if not recording.window_us:
         return 0.0
