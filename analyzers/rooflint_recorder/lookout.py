@@ -1,8 +1,9 @@
 """Finds the loop that a script spends its time in, where no optimizer names its steps.
 
 Now and then it looks at the loops that the main thread is in, and watches them for a while:
-the steps are the rounds of the outermost one that goes round often enough. So they are the
-batches, not the epochs around them nor the layers inside; of a single prompt, its tokens.
+the steps are the rounds of the outermost one that goes round about once a second or more often.
+So they are the batches, not the epochs around them nor the layers inside; of a single prompt,
+its tokens.
 """
 
 from __future__ import annotations
@@ -94,27 +95,31 @@ class Lookout:
                     watched.saw(line)
                 else:
                     self._watched.remove(watched)
+                    if all(other.frame.f_code is not frame.f_code for other in self._watched):
+                        self._marks.unwatch(frame.f_code)
                 break
         if self._only is not None or time.monotonic() >= self._since_s + WATCH_SECONDS:
             self._decide()
         return False
 
     def _decide(self) -> None:
-        found = next(self._going_round(), None)
-        if found is None:
-            return
+        waited_s = time.monotonic() - self._since_s
+        rounds = ROUNDS if self._only or waited_s >= ROUNDS * WATCH_SECONDS else 1
+        found = next(self._going_round(rounds), None)
+        if found is None or found.rounds < ROUNDS:
+            return  # nothing goes round, or what has gone round once will soon have again
         self.give_up()
         if self._only is not None or self._steady.holds(found.rounds):
             self._found(found)
 
-    def _going_round(self) -> Iterator[Found]:
+    def _going_round(self, least: int) -> Iterator[Found]:
         """Outermost first."""
         place = {id(frame): depth for depth, frame in enumerate(stack())}
         outer_first = sorted(self._watched, key=lambda one: -place.get(id(one.frame), 0))
         for watched in outer_first:
             for loop in reversed(watched.loops):
                 anchor, rounds = watched.rounds(loop)
-                if rounds >= ROUNDS:
+                if rounds >= least:
                     yield Found(watched.frame, loop, anchor, rounds)
 
 

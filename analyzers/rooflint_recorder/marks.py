@@ -4,6 +4,7 @@ A range opens when a line begins and closes when the next line of its frame begi
 frame is left, by return, exception or yield; while a called function's lines run, the
 caller's range stays open around them. So ranges nest, and what is launched belongs to the
 innermost one. Lines of libraries get such ranges too, as many as a budget of their own allows.
+Lines that run often and never reach torch lose theirs: see `quiet`.
 
 Python 3.12 and newer tell of lines through `sys.monitoring`, which costs nothing where it
 is not asked for; older ones through `sys.settrace`.
@@ -19,6 +20,7 @@ import sys
 import threading
 from types import CodeType, FrameType
 
+from rooflint_recorder.quiet import Executions, Shared, Timed
 from rooflint_recorder.stack import OURS
 
 TYPE_CHECKING = False
@@ -43,6 +45,14 @@ if TYPE_CHECKING:
     """
 
 
+TIMED_ONE_IN = 16
+"""Executions of the user's own lines."""
+
+ENOUGH = 32
+ENOUGH_OF_LIBRARY = 4
+"""Of a library's lines that launch nothing, nobody asks: fewer tell."""
+
+
 class Unavailable(Exception):
     """Lines cannot be told here; the text says why."""
 
@@ -60,6 +70,11 @@ class LineMarks:
         self.make_mark = make_mark
         self._on_budget = on_budget
         self._names: dict[str, dict[int, str]] = {}
+        """Of the user's files; empty: the line is quiet."""
+        self._quiet_names: dict[tuple[str, int], str] = {}
+        self._executions: dict[tuple[str, int], Executions] = {}
+        self._off: dict[int, CodeType] = {}
+        """Quiet generator expressions: they tell of nothing."""
         self._libraries: LibraryFiles | None = None
         self._library_names: dict[str, dict[int, str]] = {}
         """Of the files of libraries that are marked."""
@@ -86,7 +101,7 @@ class LineMarks:
         frame: FrameType | None = sys._getframe(1)
         frames: list[FrameType] = []
         while frame is not None:
-            if self._is_marked(frame.f_code):
+            if self._is_marked(frame.f_code) and id(frame.f_code) not in self._off:
                 frames.append(frame)
             frame = frame.f_back
         self._attach(frames)
@@ -138,6 +153,9 @@ class LineMarks:
     def unwatch(self, code: CodeType) -> None:
         raise NotImplementedError
 
+    def begin_step(self) -> None:
+        """A recorded step begins: each of its quiet lines need be heard of once."""
+
     def shut_down(self) -> None:
         """Give back what Python lent."""
         raise NotImplementedError
@@ -183,11 +201,7 @@ class LineMarks:
 
     def _line(self, code: CodeType, line: int) -> None:
         stack = self._local.stack
-        if stack:
-            mark = stack[-1]
-            if mark is not None:
-                mark.__exit__(None, None, None)
-        else:
+        if not stack:
             stack.append(None)  # a frame that was under way on another thread
         if code.co_filename in self._library_names:
             self._library_line(code, line, stack)
@@ -196,17 +210,57 @@ class LineMarks:
             name = self._names[code.co_filename][line]
         except KeyError:
             name = self._name(code.co_filename, line)
+        if not name:
+            self._quiet_line(code, line, stack)
+            return
+        mark = stack[-1]
+        if mark is not None:
+            mark.__exit__(None, None, None)
+        self.count += 1
         mark = self.make_mark(name)
+        if not self.count % TIMED_ONE_IN:
+            mark = self._timed(mark, code.co_filename, line)
         mark.__enter__()
         stack[-1] = mark
-        self.count += 1
         if self.count >= self.budget:
             self._on_budget()
 
-    def _library_line(self, code: CodeType, line: int, stack: list[Mark | None]) -> None:
-        """The same for a line of a library, once the line before it is closed."""
-        if self.library_count >= self.library_budget:
+    def _timed(self, mark: Mark, file_name: str, line: int) -> Mark:
+        executions = self._executions.get((file_name, line))
+        if executions is None:
+
+            def quiet() -> None:
+                names = self._names[file_name]
+                if names[line]:
+                    self._quiet_names[file_name, line] = names[line]
+                    names[line] = ""
+
+            executions = self._executions[file_name, line] = Executions(ENOUGH, quiet)
+        return Timed(mark, executions)
+
+    def _quiet_line(self, code: CodeType, line: int, stack: list[Mark | None]) -> bool:
+        """One range for all quiet lines in a row; none inside of a generator, which its user's
+        line has around it. Whether nothing was to be done."""
+        mark = stack[-1]
+        if type(mark) is Shared:
+            return True
+        if mark is not None:
+            mark.__exit__(None, None, None)
+        if code.co_flags & _GENERATORS:
             stack[-1] = None
+            return mark is None
+        mark = stack[-1] = Shared(self.make_mark(self._quiet_names[code.co_filename, line]))
+        mark.__enter__()
+        self.count += 1
+        return False
+
+    def _library_line(self, code: CodeType, line: int, stack: list[Mark | None]) -> None:
+        """The same for a line of a library."""
+        mark = stack[-1]
+        if mark is not None:
+            mark.__exit__(None, None, None)
+            stack[-1] = None
+        if self.library_count >= self.library_budget:
             return
         names = self._library_names[code.co_filename]
         name = names.get(line)
@@ -214,9 +268,14 @@ class LineMarks:
             assert self._libraries is not None
             name = names[line] = self._libraries.name(code, line)
         if not name:
-            stack[-1] = None
             return
         mark = self.make_mark(name)
+        executions = self._executions.get((code.co_filename, line))
+        if executions is None:
+            executions = self._executions[code.co_filename, line] = Executions(
+                ENOUGH_OF_LIBRARY, lambda: names.__setitem__(line, "")
+            )
+        mark = Timed(mark, executions)
         mark.__enter__()
         stack[-1] = mark
         self.library_count += 1
@@ -262,6 +321,7 @@ class MonitoredLines(LineMarks):
         self._codes: dict[int, CodeType] = {}
         """The user's code objects that tell of their lines, by identity."""
         self._lines: dict[tuple[int, int], int] = {}
+        self._in_step = False
         events = self._events = monitoring.events
         self._global_events = (
             events.PY_START | events.PY_RESUME | events.PY_UNWIND | events.PY_THROW
@@ -280,6 +340,14 @@ class MonitoredLines(LineMarks):
     def mark_libraries(self, libraries: LibraryFiles) -> None:
         super().mark_libraries(libraries)
         self._monitoring.restart_events()  # their functions may have been told to be silent
+
+    def begin_step(self) -> None:
+        self._in_step = True
+        self._monitoring.restart_events()
+
+    def end(self) -> None:
+        self._in_step = False
+        super().end()
 
     def hurry(self) -> None:
         super().hurry()
@@ -335,7 +403,7 @@ class MonitoredLines(LineMarks):
         """What runs most, while marking: the same as the methods below, in half the time."""
         local, names, make_mark = self._local, self._names, self.make_mark
         library_names, library_line = self._library_names, self._library_line
-        disable = self._disable
+        quiet_line, timed, disable = self._quiet_line, self._timed, self._disable
         watchers, codes = self._watchers, self._codes
         on_start, on_line, on_return = self._on_start, self._on_line, self._on_return
 
@@ -349,22 +417,28 @@ class MonitoredLines(LineMarks):
             if watchers and id(code) in watchers:
                 return on_line(code, number)
             stack = local.stack
-            if stack:
-                mark = stack[-1]
-                if mark is not None:
-                    mark.__exit__(None, None, None)
-            else:
+            if not stack:
                 stack.append(None)
-            if code.co_filename in library_names:
+            file_name = code.co_filename
+            if file_name in library_names:
                 library_line(code, number, stack)
-                return disable if self.library_count >= self.library_budget else None
+                spent = self.library_count >= self.library_budget
+                return disable if spent or not library_names[file_name].get(number) else None
             try:
-                mark = make_mark(names[code.co_filename][number])
+                name = names[file_name][number]
             except KeyError:
-                mark = make_mark(self._name(code.co_filename, number))
+                name = self._name(file_name, number)
+            if not name:
+                return disable if quiet_line(code, number, stack) and self._in_step else None
+            mark = stack[-1]
+            if mark is not None:
+                mark.__exit__(None, None, None)
+            mark = make_mark(name)
+            self.count += 1
+            if not self.count % TIMED_ONE_IN:
+                mark = timed(mark, file_name, number)
             mark.__enter__()
             stack[-1] = mark
-            self.count += 1
             if self.count >= self.budget:
                 self._on_budget()
             return None
@@ -402,7 +476,7 @@ class MonitoredLines(LineMarks):
 
     def _on_start(self, code: CodeType, offset: int) -> Any:
         if id(code) not in self._codes:
-            if not self._is_marked(code):
+            if not self._is_marked(code) or id(code) in self._off:
                 if self.marking and self.count >= self.budget:
                     if code.co_filename.startswith(OURS):
                         return None  # not amid our own code
@@ -417,7 +491,7 @@ class MonitoredLines(LineMarks):
 
     def _on_resume(self, code: CodeType, offset: int) -> Any:
         disable = self._on_start(code, offset)
-        if disable is None and self.marking and self._is_marked(code):
+        if disable is None and self.marking and self._is_marked(code) and id(code) in self._codes:
             # No line event comes for the rest of the line that yielded.
             line = self._line_at(code, offset)
             if line:
@@ -448,6 +522,18 @@ class MonitoredLines(LineMarks):
     def _on_yield(self, code: CodeType, offset: int, value: Any) -> None:
         if self.marking and self._is_marked(code):
             self._leave()
+            if code.co_name == "<genexpr>":
+                names = self._names.get(code.co_filename, {})
+                if names.get(self._line_at(code, offset)) == "" and not self._runs_outside(code):
+                    self._off[id(code)] = code
+                    self._silence(code)
+
+    def _runs_outside(self, code: CodeType) -> bool:
+        """Whether another activation of it is under way, whose range is still to be closed."""
+        frame = _frame_of(code).f_back
+        while frame is not None and frame.f_code is not code:
+            frame = frame.f_back
+        return frame is not None
 
     def _on_return(self, code: CodeType, offset: int, value: Any) -> None:
         if self.marking and self._is_marked(code):

@@ -428,6 +428,8 @@ class Recorder:
 
         self._step_mark = mark = record_function(f"ProfilerStep#{number}")
         mark.__enter__()
+        if self._marks is not None:
+            self._marks.begin_step()
 
     def _end_step(self) -> None:
         if self._step_mark is not None:

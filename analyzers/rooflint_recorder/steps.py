@@ -297,6 +297,8 @@ class _Search:
                     candidate.saw(line)
                 else:
                     self._candidates.remove(candidate)
+                    if all(other.frame.f_code is not frame.f_code for other in self._candidates):
+                        self._marks.unwatch(frame.f_code)
                 break
         return False
 
