@@ -24,6 +24,7 @@ from typing import Any
 import pytest
 
 from rooflint_recorder.plain_steps import PLAIN_STEPS, Stretch
+from rooflint_recorder.quiet import Executions
 from rooflint_recorder.window import EARLY_MARKS, Action, Asked, Stage, Window
 
 ANSWER = "    return model(torch.ones(8, 64)).sum().item()"
@@ -885,3 +886,17 @@ def python_of(version: str) -> str | None:
             if asked.stdout.strip() == version:
                 return found
     return None
+
+
+def test_a_line_is_quiet_once_it_was_short_often_and_hardly_ever_long() -> None:
+    def turns_quiet(times_us: list[int]) -> bool:
+        told: list[bool] = []
+        executions = Executions(256, lambda: told.append(True))
+        for took_us in times_us:
+            executions.add(took_us * 1000)
+        return bool(told)
+
+    assert turns_quiet([1] * 256)
+    assert not turns_quiet([1] * 255)
+    assert not turns_quiet([12] * 1000)  # each launches a kernel
+    assert not turns_quiet(([1] * 99 + [400]) * 50)  # a guard lets the work through

@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     """
 
 
-TIMED_ONE_IN = 16
+TIMED_ONE_IN = 8
 """Executions of the user's own lines."""
 
-ENOUGH = 32
+ENOUGH = 256
 ENOUGH_OF_LIBRARY = 4
 """Of a library's lines that launch nothing, nobody asks: fewer tell."""
 
