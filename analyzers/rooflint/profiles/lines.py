@@ -184,7 +184,7 @@ class _Sweep:
         for name, place in timeline.library_marks.items():
             owner, _, method = function_names.get(place, "").rpartition(".")
             if method == "forward" and owner:
-                self.modules[name] = owner.rpartition(".")[2]
+                self.modules[name] = owner.rpartition(".")[2].lstrip("_")
         self.small_modules = {
             name
             for name, (path, _) in timeline.library_marks.items()
