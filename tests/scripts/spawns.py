@@ -21,7 +21,7 @@ def work(what, answers):
     os.environ["RANK"] = str(2 - number if what == "trains" else number - 1)
     layer = torch.nn.Linear(4, 4)
     optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
-    for _ in range(9):
+    for _ in range(60):
         loss = layer(torch.ones(4)).sum()
         if what == "trains":
             loss.backward()
