@@ -166,17 +166,17 @@ def test_a_pageable_copy_saves_its_own_time_and_its_wait(tmp_path: Path) -> None
 def test_launches_that_take_no_time_leave_the_kernels_and_what_launches_nothing(
     tmp_path: Path,
 ) -> None:
-    """Ten kernels of 2 a step, launched 10 apart on line 1, and 30 of the host's work on line 2:
+    """Ten kernels of 2 a step, launched 10 apart on line 1, and 130 of the host's work on line 2:
     while the host works there, all kernels run."""
     trace = TraceMaker()
     for number in range(STEPS):
-        at = 130.0 * number
-        step(trace, number, at, at + 130).mark(1, at, at + 100).mark(2, at + 100, at + 130)
+        at = 230.0 * number
+        step(trace, number, at, at + 230).mark(1, at, at + 100).mark(2, at + 100, at + 230)
         for kernel in range(10):
             called = at + 10 * kernel
             trace.launch(called, called + 6, called + 8, 10 * number + kernel + 1)
     recording = read(trace.write(tmp_path))
-    assert recording.without_launches_us == pytest.approx(STEPS * (130 - 30), rel=0.02)
+    assert recording.without_launches_us == pytest.approx(STEPS * (230 - 130), rel=0.02)
 
 
 def test_a_host_behind_a_full_queue_is_bound_by_the_device(tmp_path: Path) -> None:

@@ -51,8 +51,14 @@ USUAL_RECORDER_NS = 3_500.0
 
 MOST_RECORDER_NS = 20_000.0
 
+SHORT_NS = 50_000
+"""What a line that launches nothing does for less than this between two launches is launching."""
+
 PLAIN_RATIO = 0.02
 """How exactly the plain steps' length is known."""
+
+OPEN_NS = 500.0
+"""If it leaves what an event costs open by less than this, it is known."""
 
 Place = tuple[str, int]
 """Path and line."""
@@ -158,9 +164,10 @@ class Replay:
         recorded_ns = length_ns(0.0)
         plain_ns = min(plain_step_ns * passes * self._steps.step_count, recorded_ns)
         least_ns = cost_ns(plain_ns) if plain_ns < recorded_ns else 0.0
-        if least_ns >= USUAL_RECORDER_NS:
+        most_ns = cost_ns((1 - PLAIN_RATIO) * plain_ns)
+        if most_ns - least_ns < OPEN_NS:
             return least_ns
-        return min(USUAL_RECORDER_NS, cost_ns((1 - PLAIN_RATIO) * plain_ns))
+        return max(least_ns, min(USUAL_RECORDER_NS, most_ns))
 
     def _find_hosts_us(self) -> dict[Place, float]:
         steps = self._steps
@@ -223,11 +230,11 @@ class Replay:
 
     def _left(self, gap: float, before: tuple[Stretch, ...], change: Change) -> float:
         """What is left of the host's own work."""
-        if change.hosts or change.launches:
-            for place, loading, ns in before:
-                launches = change.launches and not loading and place in self._launching
-                if launches or place in change.hosts:
-                    gap -= ns
+        for place, loading, ns in before if change.hosts or change.launches else ():
+            # The short work between launches, a loop's, is as gone as they are.
+            launches = place in self._launching or ns < SHORT_NS
+            if place in change.hosts or (change.launches and launches and not loading):
+                gap -= ns
         return max(0.0, gap)
 
     def _unslowed_ratio(self, ns: float, events: int, marks: int) -> float:
