@@ -309,7 +309,8 @@ class Recorder:
         with self._noting("The steps could not be looked for"):
             age_s = now_s - self._looking_since_s
             early = age_s < EARLY_SECONDS and self._window.stage is Stage.EARLY
-            if early and (optimizer_exists() or (facts.has_gpu() and not self._cuda)):
+            expected = not self._steps.has_stepped and optimizer_exists()
+            if early and (expected or (facts.has_gpu() and not self._cuda)):
                 self._look_in(EARLY_SECONDS - age_s)  # what is expected may still come
                 return
             self._look_in(age_s)

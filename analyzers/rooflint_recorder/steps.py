@@ -46,6 +46,8 @@ class Steps:
         self._do = do
         self._search: _Search | None = None
         self._loop: _StepLoop | None = None
+        self.has_stepped = False
+        """Whether an optimizer has stepped since the last look."""
         self._just_began = False
         """No line of the loop's body has run since its iteration began."""
         self._inside = False
@@ -67,11 +69,15 @@ class Steps:
         return self._loop is None or self._loop.leader is not None
 
     def look(self) -> None:
-        """No optimizer has named the loop: see which loops the script is in."""
+        """No optimizer has named the loop, or none has stepped since the last look: see which
+        loops the script is in."""
+        stepped, self.has_stepped = self.has_stepped, False
+        if stepped:
+            return
         if self._loop is not None:
-            if self._loop.leader is not None or self._loop.holds_caller():
+            if self._loop.holds_caller():
                 return
-            self._forget_loop()  # it ended before it was recorded
+            self._forget_loop()  # it ended before it was recorded: a CUDA graph's warm-up, perhaps
         if self._search is not None:
             self._search.give_up()
             self._search = None
@@ -79,6 +85,7 @@ class Steps:
 
     def stepped(self, optimizer: int) -> None:
         """An optimizer has stepped, somewhere below the caller."""
+        self.has_stepped = True
         if self._loop is None:
             self._lookout.give_up()
             self._look_for_loop(optimizer)

@@ -26,7 +26,7 @@ torch.cuda.current_stream().wait_stream(side)
 graph = torch.cuda.CUDAGraph()
 with torch.cuda.graph(graph):
     loss = step()
-for _ in range(200):
+for _ in range(12_000):
     data.normal_()
     graph.replay()
 print(loss.item())
