@@ -16,6 +16,7 @@ from rooflint.model import (
     KernelCost,
     LineCost,
     LineReport,
+    PythonTime,
     Report,
     SourceSpan,
 )
@@ -355,6 +356,15 @@ def test_python_time_is_the_gain_of_a_cpu_run():
     cost = LineCost(PATH, 1, forward_us=4_000)
     (gain,) = report_of(cost, device=CPU, step_us=10_000).gains
     assert gain.title.startswith("Python") and gain.saves_us == pytest.approx(6_000)
+
+
+@pytest.mark.parametrize(("cpu_us", "waits"), [(40_000, True), (900_000, False)])
+def test_a_script_waits_if_no_thread_of_it_works(cpu_us: float, waits: bool):
+    python = PythonTime(500, 1e6, cpu_us, 950_000, 0.0, 0.0, True)
+    line = LineCost(PATH, 7, cpu_us=cpu_us, python_us=cpu_us, cpu_wait_us=950_000)
+    report = report_of(line, device=CPU, steps=0, step_us=1e6, python=python)
+    assert ("waits for 95 % of the time" in report.step.reason) is waits
+    assert "GPU tools are not the next step" in report.step.reason
 
 
 def test_what_is_known_of_python_beside_torch_is_the_gain_and_names_its_line():

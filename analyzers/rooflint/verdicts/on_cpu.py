@@ -108,7 +108,8 @@ def _judge_python(recording: Recording) -> Verdict:
     python = recording.python
     if python is None:
         return Verdict("overhead-bound", NOT_TORCH, PYTHON_ADVICE)
-    if python.wait_us > 0.5 * python.wall_us:
+    # A main thread that waits for others which work is no script that waits.
+    if python.wait_us > 0.5 * python.wall_us and python.cpu_us < 0.25 * python.wall_us:
         longest = max(recording.lines, key=lambda cost: cost.cpu_wait_us or 0.0, default=None)
         where = f", the longest on line {longest.line}" if longest and longest.cpu_wait_us else ""
         return Verdict(
