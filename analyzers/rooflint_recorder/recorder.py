@@ -194,8 +194,11 @@ class Recorder:
         self._finish_before_os_exit()
         after_import("torch", self._torch_is_there)
         spawned.follow(self._settings, self._may_spawn)
+        if self._waits:
+            # Whoever started this process may wait for its end, which must not wait for Python.
+            del self._handlers[signal.SIGTERM]
+        self._handle_signals()
         if not self._waits:
-            self._handle_signals()
             self._tell_of_process()
 
     def finish(self) -> None:

@@ -101,10 +101,12 @@ def add_note(folder: Path, note: str) -> None:
     write_meta(folder, meta)
 
 
-def remove_claims(folder: Path) -> None:
-    """What the processes of the run agreed by: which of them is recorded."""
-    for claim in folder.glob("*.claim"):
+def remove_claims(folder: Path) -> bool:
+    """Whether processes of the run agreed that one of them be recorded."""
+    claims = list(folder.glob("*.claim"))
+    for claim in claims:
         claim.unlink(missing_ok=True)
+    return bool(claims)
 
 
 def remove(folder: Path) -> None:

@@ -54,7 +54,7 @@ def record_timeline(
         raise
     seen = sampling.finish()
     settings.unlink(missing_ok=True)
-    recordings.remove_claims(folder)
+    claimed = recordings.remove_claims(folder)
     meta = recordings.read_meta(folder)
     traced = (folder / recordings.TRACE).exists()
     if meta and (traced or recordings.part(meta, "exit").get("code") in (None, 0, INTERRUPTED)):
@@ -64,6 +64,11 @@ def record_timeline(
     if not traced and not meta.get("python"):
         recordings.check_room(request, folder)
         recordings.remove(folder)
+        if claimed and not meta and not cancelled.is_set() and not code:
+            raise ProfileError(
+                "the process that computes was killed before it was recorded: let it run longer,"
+                " and end by itself"
+            )
         raise ProfileError(_why_nothing(request, meta, code, cancelled.is_set()))
     _complete_exit(folder, meta, code)
     end = _how_it_ended(recordings.part(meta, "exit"), cancelled.is_set())
