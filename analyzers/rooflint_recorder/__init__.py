@@ -9,6 +9,7 @@
 - `plain_steps`: times a few steps with nothing in their way, and whether they are warm
 - `steps`: finds the loop whose iterations are the steps
 - `lookout`: finds it where no optimizer steps; `steady`: unless it is only loading something
+- `calls`: finds the function whose calls are the steps, where there is no loop
 - `stack`: the frames that this thread is in
 - `main_thread`: calls a function on the main thread
 - `imports`: says when the script has imported torch

@@ -73,7 +73,7 @@ class Lookout:
 
     def give_up(self) -> None:
         for watched in self._watched:
-            self._marks.unwatch(watched.frame.f_code)
+            self._marks.unwatch(watched.frame.f_code, self._saw)
         self._watched = []
 
     def _loops_of(self, frame: FrameType) -> list[Loop]:
@@ -94,13 +94,17 @@ class Lookout:
                 if line:
                     watched.saw(line)
                 else:
-                    self._watched.remove(watched)
-                    if all(other.frame.f_code is not frame.f_code for other in self._watched):
-                        self._marks.unwatch(frame.f_code)
+                    self._leave(watched)
                 break
         if self._only is not None or time.monotonic() >= self._since_s + WATCH_SECONDS:
             self._decide()
         return False
+
+    def _leave(self, left: _Watched) -> None:
+        self._watched.remove(left)
+        code = left.frame.f_code
+        if all(watched.frame.f_code is not code for watched in self._watched):
+            self._marks.unwatch(code, self._saw)
 
     def _decide(self) -> None:
         waited_s = time.monotonic() - self._since_s

@@ -84,6 +84,8 @@ class LineMarks:
         """Those of all threads, of all beginnings: see `end`."""
         self._local = _PerThread(self._stacks)
         self._watchers: dict[int, Watcher] = {}
+        self._watching: dict[int, list[Watcher]] = {}
+        """All watchers of a code object, by its identity; above is who tells them."""
         self.marking = False
         self.count = 0
         self.budget = 0
@@ -144,13 +146,17 @@ class LineMarks:
         """This process is a forked copy: its ranges are nobody's."""
         self.marking = False
         self._watchers.clear()
+        self._watching.clear()
         self.shut_down()
 
-    def watch(self, frame: FrameType, watcher: Watcher) -> None:
-        """Call `watcher` before each line of this frame's code, own or not, until `unwatch`."""
+    def watch(self, watched: FrameType | CodeType, watcher: Watcher) -> None:
+        """Call `watcher` before each line of a frame's code, own or not, until `unwatch`.
+
+        Of code alone, only the frames that begin later may tell.
+        """
         raise NotImplementedError
 
-    def unwatch(self, code: CodeType) -> None:
+    def unwatch(self, code: CodeType, watcher: Watcher) -> None:
         raise NotImplementedError
 
     def begin_step(self) -> None:
@@ -171,8 +177,33 @@ class LineMarks:
             return watcher(frame, line)
         except Exception as error:  # raised from here, it would be the script's
             self.trouble = f"The steps could not be followed: {error!r}."
-            self.unwatch(frame.f_code)
+            self.unwatch(frame.f_code, watcher)
             return True
+
+    def _add_watcher(self, code: CodeType, watcher: Watcher) -> None:
+        of_code = self._watching.setdefault(id(code), [])
+        if watcher not in of_code:
+            of_code.append(watcher)
+        self._watchers[id(code)] = self._tell_all(of_code) if len(of_code) > 1 else watcher
+
+    def _drop_watcher(self, code: CodeType, watcher: Watcher) -> bool:
+        """Whether this was the last one of the code."""
+        of_code = self._watching.get(id(code), [])
+        if watcher not in of_code:
+            return False
+        of_code.remove(watcher)
+        if of_code:
+            self._watchers[id(code)] = self._tell_all(of_code)
+            return False
+        del self._watching[id(code)], self._watchers[id(code)]
+        return True
+
+    def _tell_all(self, watchers: list[Watcher]) -> Watcher:
+        def tell(frame: FrameType, line: int) -> bool:
+            enough = [self._tell_watcher(watcher, frame, line) for watcher in list(watchers)]
+            return all(enough)
+
+        return tell
 
     def _attach(self, frames: list[FrameType]) -> None:
         raise NotImplementedError
@@ -353,16 +384,16 @@ class MonitoredLines(LineMarks):
         super().hurry()
         self._monitoring.restart_events()  # the functions of libraries call back once more
 
-    def watch(self, frame: FrameType, watcher: Watcher) -> None:
-        code = frame.f_code
-        self._watchers[id(code)] = watcher
+    def watch(self, watched: FrameType | CodeType, watcher: Watcher) -> None:
+        code = watched if isinstance(watched, CodeType) else watched.f_code
+        self._add_watcher(code, watcher)
         self._tell(code)
         self._set_global_events()
         if self.library_budget_is_spent:
             self._monitoring.restart_events()  # the lines of libraries were told to be silent
 
-    def unwatch(self, code: CodeType) -> None:
-        if self._watchers.pop(id(code), None) is None:
+    def unwatch(self, code: CodeType, watcher: Watcher) -> None:
+        if not self._drop_watcher(code, watcher):
             return
         if not (self.marking and self._is_marked(code)):
             self._silence(code)
@@ -590,17 +621,21 @@ class TracedLines(LineMarks):
     def taken_over(self) -> bool:  # type: ignore[override]
         return self._lost or (self._installed and sys.gettrace() != self._on_call)
 
-    def watch(self, frame: FrameType, watcher: Watcher) -> None:
-        self._watchers[id(frame.f_code)] = watcher
-        frame.f_trace = self._on_watched_event
+    def watch(self, watched: FrameType | CodeType, watcher: Watcher) -> None:
+        if isinstance(watched, CodeType):
+            self._add_watcher(watched, watcher)
+        else:
+            self._add_watcher(watched.f_code, watcher)
+            watched.f_trace = self._on_watched_event
         self._install()
 
-    def unwatch(self, code: CodeType) -> None:
-        self._watchers.pop(id(code), None)
+    def unwatch(self, code: CodeType, watcher: Watcher) -> None:
+        self._drop_watcher(code, watcher)
         self._uninstall_if_idle()
 
     def shut_down(self) -> None:
         self._watchers.clear()
+        self._watching.clear()
         self._uninstall_if_idle()
 
     sees_all_threads = False

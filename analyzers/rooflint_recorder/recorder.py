@@ -257,7 +257,9 @@ class Recorder:
             self._marks = marks
             self._libraries = LibraryFiles(self._files)
             marks.mark_libraries(self._libraries)
-            self._steps = Steps(self._files, marks, self._window, self._follow, self._steady)
+            self._steps = Steps(
+                self._files, marks, self._window, self._follow, self._steady, None, self._in_turn
+            )
             self._call_look = OnMainThread(self._look)
             self._call_open = OnMainThread(self._open)
         self._start_early()
@@ -323,8 +325,18 @@ class Recorder:
 
     def _look_in(self, seconds: float) -> None:
         self._next_look_s = time.monotonic() + seconds
-        assert self._call_look is not None
-        self._looks.start(seconds, self._call_look.soon)
+        self._looks.start(seconds, self._look_around)
+
+    def _look_around(self) -> None:
+        """On a thread of its own: a main thread that only waits, for requests, is left alone."""
+        if self._steps is None or self._call_look is None or self._busy or self._abandoned():
+            return
+        if self._window.is_settled or self._finished:
+            self._looks.stop()
+        elif self._steps.look_around(self._thread):
+            self._look_in(time.monotonic() - self._looking_since_s)
+        else:
+            self._call_look.soon()
 
     def _stepped(self, optimizer: int) -> None:
         with self._noting("The steps could not be followed"):
@@ -624,6 +636,7 @@ class Recorder:
         return {
             "first_step": window.first_step,
             "step_count": window.whole_steps or None,
+            "steps_are_calls": steps is not None and steps.are_calls,
             "steps_seen": (window.steps_seen or None) if steps and steps.counted else None,
             "plain_step_us": window.plain_step_us,
             "step_line": steps.line if steps else None,

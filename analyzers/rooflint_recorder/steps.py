@@ -3,13 +3,16 @@
 Where an optimizer steps, it is the innermost loop that its function did not leave between two
 steps of the same optimizer: not the loop over optimizers or parameter groups inside of it, not
 the loop over epochs around it, and for a GAN the one loop that steps both. Where none does, it
-is the loop that the `Lookout` finds.
+is the loop that the `Lookout` finds; and where there is no loop, the steps are the `Calls` of a
+function.
 """
 
 from __future__ import annotations
 
+import contextlib
 from types import CodeType, FrameType
 
+from rooflint_recorder.calls import Calls
 from rooflint_recorder.lookout import Found, Lookout
 from rooflint_recorder.stack import OURS, stack, torch_folder
 from rooflint_recorder.window import Action, Stage, Window
@@ -17,6 +20,7 @@ from rooflint_recorder.window import Action, Stage, Window
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from typing import Any
 
     from rooflint_recorder.marks import LineMarks
@@ -38,8 +42,17 @@ class Steps:
         do: Callable[[Action], None],
         steady: Steady,
         only: tuple[str, int] | None = None,
+        in_turn: AbstractContextManager[Any] | None = None,
     ) -> None:
         self._lookout = Lookout(files, marks, self._found, steady, only)
+        self._calls = Calls(
+            files,
+            marks,
+            in_turn or contextlib.nullcontext(),
+            self._called,
+            self._call_began,
+            self._call_ended,
+        )
         self._files = files
         self._marks = marks
         self._window = window
@@ -60,17 +73,30 @@ class Steps:
     def line(self) -> list[Any] | None:
         """The path and line of the loop's header."""
         if self._loop is None:
-            return None
+            code = self._calls.code
+            return code and [self._files.absolute(code.co_filename), code.co_firstlineno]
         return [self._files.absolute(self._loop.code.co_filename), self._loop.loop.first]
 
     @property
     def counted(self) -> bool:
         """Whether all steps of the run are counted: where an optimizer tells of each."""
-        return self._loop is None or self._loop.leader is not None
+        if self._loop is None:
+            return self._calls.code is None
+        return self._loop.leader is not None
+
+    @property
+    def are_calls(self) -> bool:
+        return self._calls.code is not None
+
+    def look_around(self, main_thread: int) -> bool:
+        """From a thread of its own: look at all threads; whether the main one only waits."""
+        return self._loop is None and self._calls.look(main_thread)
 
     def look(self) -> None:
         """No optimizer has named the loop, or none has stepped since the last look: see which
         loops the script is in."""
+        if self._calls.code is not None:
+            return
         stepped, self.has_stepped = self.has_stepped, False
         if stepped:
             return
@@ -88,6 +114,8 @@ class Steps:
         self.has_stepped = True
         if self._loop is None:
             self._lookout.give_up()
+            if not self._window.is_settled:
+                self._calls.give_up()
             self._look_for_loop(optimizer)
         elif self._loop.leader is None:
             if not (self._window.opened or self._loop.holds_caller()):
@@ -113,6 +141,7 @@ class Steps:
     def count_only(self) -> None:
         """The window is closed: watch no lines, keep no frames, count by optimizer steps."""
         self._lookout.give_up()
+        self._calls.stop_watching()
         if self._search is not None:
             self._search.give_up()
             self._search = None
@@ -142,12 +171,28 @@ class Steps:
             if loop is not None:
                 self._follow(loop, 2 * loop.iterations_per_step)
 
+    def _called(self, calls: int) -> None:
+        self._lookout.give_up()
+        self._window.steps_seen = calls
+        self._window.time_plain_steps = False  # between calls there may be nothing to do
+
+    def _call_began(self) -> None:
+        self._do(self._window.iteration())
+
+    def _call_ended(self) -> None:
+        if self._window.is_last_step:
+            self._do(self._window.iteration())
+
     def _found(self, found: Found) -> None:
+        self._calls.give_up()
         self._follow(_StepLoop(found.frame, found.loop, found.anchor, None, 1), found.rounds)
 
     def forget_if_uncounted(self) -> None:
         """What it found without an optimizer no longer counts."""
         self._lookout.give_up()
+        if self._calls.code is not None:
+            self._do(self._window.another_loop())
+        self._calls.give_up()
         if self._loop is not None and self._loop.leader is None:
             self._forget_loop()
 
@@ -167,7 +212,7 @@ class Steps:
 
     def _unwatch(self) -> None:
         if self._loop is not None:
-            self._marks.unwatch(self._loop.code)
+            self._marks.unwatch(self._loop.code, self._saw)
             self._loop.frame = None
 
     def _saw(self, frame: FrameType, line: int) -> bool:
@@ -209,7 +254,7 @@ class Steps:
                 self._counting_optimizer_steps = True
                 loop = self._loop
                 assert loop is not None
-                self._marks.unwatch(loop.code)
+                self._marks.unwatch(loop.code, self._saw)
 
     def _count_optimizer_step(self) -> None:
         """Steps are counted here where watching lines would slow them down."""
@@ -294,7 +339,7 @@ class _Search:
 
     def give_up(self) -> None:
         for candidate in self._candidates:
-            self._marks.unwatch(candidate.frame.f_code)
+            self._marks.unwatch(candidate.frame.f_code, self._saw)
         self._candidates = []
 
     def _saw(self, frame: FrameType, line: int) -> bool:
@@ -305,7 +350,7 @@ class _Search:
                 else:
                     self._candidates.remove(candidate)
                     if all(other.frame.f_code is not frame.f_code for other in self._candidates):
-                        self._marks.unwatch(frame.f_code)
+                        self._marks.unwatch(frame.f_code, self._saw)
                 break
         return False
 

@@ -99,6 +99,11 @@ class Window:
         """What of the steps had not come to rest when the recording began."""
 
     @property
+    def is_last_step(self) -> bool:
+        """Whether the recording ends with the step that has begun."""
+        return self.stage is Stage.RECORDED and self.whole_steps == self._recorded_steps - 1
+
+    @property
     def is_settled(self) -> bool:
         """Whether no steps are looked for any more."""
         return self.stage in (Stage.OPENED, Stage.CLOSED)

@@ -80,13 +80,14 @@ def _measure(
     """Run ncu; what to note."""
     meta = recordings.read_meta(folder)
     window = recordings.part(meta, "window")
+    calls = window.get("steps_are_calls", False)  # of whom, that may call no more
     settings = write_settings(
         folder,
         request,
         "counters",
-        step=window.get("first_step") if window.get("step_count") else None,
+        step=window.get("first_step") if window.get("step_count") and not calls else None,
         # Steps are counted only where an optimizer tells of them.
-        loop=window.get("step_line") if window.get("steps_seen") is None else None,
+        loop=window.get("step_line") if window.get("steps_seen") is None and not calls else None,
         plan=_as_settings(plan),
         process=meta.get("process"),
     )
