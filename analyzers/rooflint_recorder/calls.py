@@ -28,7 +28,6 @@ INTERVAL_SECONDS = 0.02
 PATIENCE_SECONDS = 2.0
 """A loop that goes round by then has the first word."""
 CALLS = 4
-BUSY = 0.05
 
 
 class Calls:
@@ -59,11 +58,10 @@ class Calls:
         self.code: CodeType | None = None
         """The function whose calls are the steps."""
 
-    def look(self, main_thread: int) -> bool:
-        """From a thread of its own: for a while, who calls what; whether the main thread waits."""
+    def look(self) -> None:
+        """From a thread of its own: for a while, who calls what."""
         if self.code is not None or not (self._marks.watching_is_free or self._marks.marking):
-            return False
-        cpu_s = _cpu_seconds(main_thread)
+            return
         end = time.monotonic() + LOOK_SECONDS
         while time.monotonic() < end and self.code is None:
             for thread, frame in sys._current_frames().items():
@@ -79,7 +77,6 @@ class Calls:
                     self._counts[code] = 0
                     self._first_lines[code] = _first_line(code)
                     self._marks.watch(code, self._saw)
-        return _cpu_seconds(main_thread) - cpu_s < BUSY * LOOK_SECONDS
 
     def stop_watching(self) -> None:
         """What was found is kept."""
@@ -153,11 +150,3 @@ def _lines(code: CodeType) -> Iterator[int | None]:
     import dis  # before Python 3.10
 
     return (line for _, line in dis.findlinestarts(code))
-
-
-def _cpu_seconds(thread: int) -> float:
-    """CPU time of a thread; where it cannot be asked, as if it were busy."""
-    try:
-        return time.clock_gettime(time.pthread_getcpuclockid(thread))
-    except (AttributeError, OSError):
-        return time.monotonic()

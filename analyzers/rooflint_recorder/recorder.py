@@ -181,7 +181,6 @@ class Recorder:
         if hasattr(signal, "SIGUSR1"):
             self._handlers[signal.SIGUSR1] = self._on_open
         self._opening = Deadline()
-        self._call_open: OnMainThread | None = None
 
     def get_ready(self) -> None:
         """Start as soon as the script has imported torch."""
@@ -261,7 +260,6 @@ class Recorder:
                 self._files, marks, self._window, self._follow, self._steady, None, self._in_turn
             )
             self._call_look = OnMainThread(self._look)
-            self._call_open = OnMainThread(self._open)
         self._start_early()
 
     def _wait_no_more(self) -> None:
@@ -328,15 +326,17 @@ class Recorder:
         self._looks.start(seconds, self._look_around)
 
     def _look_around(self) -> None:
-        """On a thread of its own: a main thread that only waits, for requests, is left alone."""
+        """On a thread of its own: the main one may only wait, for requests to others."""
         if self._steps is None or self._call_look is None or self._busy or self._abandoned():
             return
         if self._window.is_settled or self._finished:
             self._looks.stop()
-        elif self._steps.look_around(self._thread):
-            self._look_in(time.monotonic() - self._looking_since_s)
         else:
+            due_s = self._next_look_s
             self._call_look.soon()
+            self._steps.look_around()
+            if due_s == self._next_look_s:  # the main thread runs no Python: it waits
+                self._look_in(time.monotonic() - self._looking_since_s)
 
     def _stepped(self, optimizer: int) -> None:
         with self._noting("The steps could not be followed"):
@@ -714,16 +714,12 @@ class Recorder:
         """Record from here on; if it comes amid our own code, once that is done."""
         if self._stopping:
             raise program.Stop(0)
-        if self._abandoned() or self._profiler is None or self._call_open is None:
-            return
-        if frame is not None and frame.f_code.co_filename.startswith(OURS):
-            self._opening.start(SOON_SECONDS, self._call_open.soon)
-        else:
-            self._open()
-
-    def _open(self) -> None:
         self._opening.stop()
-        if not (self._busy or self._finished or self._abandoned()):
+        if self._abandoned() or self._profiler is None or self._finished:
+            return
+        if self._busy or (frame is not None and frame.f_code.co_filename.startswith(OURS)):
+            self._opening.start(SOON_SECONDS, lambda: signal.pthread_kill(self._thread, number))
+        else:
             self._do(self._window.open())
 
     def _on_terminate(self, number: int, frame: FrameType | None) -> None:

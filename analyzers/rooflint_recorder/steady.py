@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import os
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 GROWTH = 0.1
+BUSY = 0.02
 
 
 class Steady:
-    """Compares memory and the GPU's allocations between `begin` and `holds`."""
+    """Compares CPU time, memory and the GPU's allocations between `begin` and `holds`."""
 
     def __init__(self) -> None:
         self.cuda = False
         self.needs_gpu = False
         """Only a loop that makes something on the GPU will do."""
         self._bytes, self._allocations = 0, 0
+        self._wall_s = self._cpu_s = 0.0
 
     def begin(self) -> None:
         self._bytes, self._allocations = self._read()
+        self._wall_s, self._cpu_s = time.monotonic(), time.thread_time()
 
     def holds(self, rounds: int) -> bool:
-        """Whether memory grew by less than a tenth, and each round allocated on the GPU."""
+        """Whether it works, in as much memory, and each round allocated on the GPU."""
+        wall_s = time.monotonic() - self._wall_s
+        if time.thread_time() - self._cpu_s < BUSY * wall_s:
+            return False  # it only waits, for other threads or for the time to pass
         now, allocations = self._read()
         if now - self._bytes > GROWTH * now:
             return False

@@ -88,9 +88,10 @@ class Steps:
     def are_calls(self) -> bool:
         return self._calls.code is not None
 
-    def look_around(self, main_thread: int) -> bool:
-        """From a thread of its own: look at all threads; whether the main one only waits."""
-        return self._loop is None and self._calls.look(main_thread)
+    def look_around(self) -> None:
+        """From a thread of its own: see which functions libraries call, on any thread."""
+        if self._loop is None:
+            self._calls.look()
 
     def look(self) -> None:
         """No optimizer has named the loop, or none has stepped since the last look: see which

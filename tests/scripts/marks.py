@@ -48,9 +48,21 @@ program.varies()
 program.stop(marks.end)
 told = []
 program.start(marks.begin)
-program.goes_round(lambda frame: marks.watch(frame, lambda of, line: told.append((of is frame, line))))
+watched = []
+
+
+def tell(frame, line):
+    told.append((frame is watched[0], line))
+
+
+def watch(frame):
+    watched.append(frame)
+    marks.watch(frame, tell)
+
+
+program.goes_round(watch)
 program.stop(marks.end)
-marks.unwatch(program.goes_round.__code__)
+marks.unwatch(program.goes_round.__code__, tell)
 print("told", [line - told[0][1] for right, line in told if right and line], told[-1])
 print("open", sum(map(len, open_marks.values())))
 before = marks.count
