@@ -220,6 +220,12 @@ class Recorder:
             self._write(ended=True)
         elif self._is_first:
             self._complete_exit()
+        if self.stopped:
+            # Its daemon threads are still at work, and torch aborts where Python takes them away.
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(Exception):
+                    stream.flush()
+            os._exit(0)
 
     # --- the script's life ---------------------------------------------------------------
 
@@ -333,7 +339,11 @@ class Recorder:
             self._looks.stop()
         else:
             due_s = self._next_look_s
-            self._call_look.soon()
+            tries = 50  # a call that comes amid our own code is dropped
+            while tries and due_s == self._next_look_s:
+                self._call_look.soon()
+                time.sleep(SOON_SECONDS)
+                tries -= 1
             self._steps.look_around()
             if due_s == self._next_look_s:  # the main thread runs no Python: it waits
                 self._look_in(time.monotonic() - self._looking_since_s)

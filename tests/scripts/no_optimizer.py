@@ -20,7 +20,7 @@ def work(seconds=0.02):
 
 def batches():
     for epoch in range(2):
-        for batch in range(100):  # the loop
+        for batch in range(250):  # the loop
             for layer in range(4):
                 work(0.005)
 
