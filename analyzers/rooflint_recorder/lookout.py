@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from rooflint_recorder.steady import Steady
 
 WATCH_SECONDS = 1.0
+PATIENCE_SECONDS = 2.0
+"""So long is waited for a loop that has gone round once to do so again, before one inside of it
+is taken."""
+
 ROUNDS = 4
 
 
@@ -107,20 +111,23 @@ class Lookout:
             self._marks.unwatch(code, self._saw)
 
     def _decide(self) -> None:
-        waited_s = time.monotonic() - self._since_s
-        rounds = ROUNDS if self._only or waited_s >= ROUNDS * WATCH_SECONDS else 1
-        found = next(self._going_round(rounds), None)
+        found = next(self._going_round(), None)
         if found is None or found.rounds < ROUNDS:
             return  # nothing goes round, or what has gone round once will soon have again
         self.give_up()
         if self._only is not None or self._steady.holds(found.rounds):
             self._found(found)
 
-    def _going_round(self, least: int) -> Iterator[Found]:
+    def _going_round(self) -> Iterator[Found]:
         """Outermost first."""
         place = {id(frame): depth for depth, frame in enumerate(stack())}
         outer_first = sorted(self._watched, key=lambda one: -place.get(id(one.frame), 0))
+        now_s = time.monotonic()
         for watched in outer_first:
+            age_s = now_s - watched.since_s
+            if not self._only and age_s < WATCH_SECONDS:
+                continue  # a function that is called again and again: its loops are no steps
+            least = ROUNDS if self._only or age_s >= PATIENCE_SECONDS else 1
             for loop in reversed(watched.loops):
                 anchor, rounds = watched.rounds(loop)
                 if rounds >= least:
@@ -132,6 +139,7 @@ class _Watched:
 
     def __init__(self, frame: FrameType, loops: list[Loop], all_loops: list[Loop]) -> None:
         self.frame = frame
+        self.since_s = time.monotonic()
         self.loops = loops
         self._all_loops = all_loops
         self._seen: dict[int, int] = {}

@@ -25,7 +25,7 @@ from rooflint_recorder.marks import LineMarks, Unavailable, line_marks
 from rooflint_recorder.nvtx_ranges import NvtxRanges
 from rooflint_recorder.plain_steps import PlainSteps
 from rooflint_recorder.sources import OwnFiles
-from rooflint_recorder.stack import OURS
+from rooflint_recorder.stack import OURS, anyone_amid_torch
 from rooflint_recorder.steady import Steady
 from rooflint_recorder.steps import (
     Steps,
@@ -374,7 +374,7 @@ class Recorder:
     def _budget_is_spent(self) -> None:
         anywhere = self._profiler is not None and self._profiler.sees_all_threads
         in_turn = anywhere or threading.get_ident() == self._thread
-        if in_turn and not self._abandoned() and not self._busy:
+        if in_turn and not self._abandoned() and not self._busy and not anyone_amid_torch():
             if self._window.stage is Stage.EARLY:
                 self._early_part_s = time.monotonic() - self._start_s
             self._follow(self._window.full("enough was recorded"))
@@ -727,7 +727,8 @@ class Recorder:
         self._opening.stop()
         if self._abandoned() or self._profiler is None or self._finished:
             return
-        if self._busy or (frame is not None and frame.f_code.co_filename.startswith(OURS)):
+        ours = frame is not None and frame.f_code.co_filename.startswith(OURS)
+        if self._busy or ours or anyone_amid_torch():
             self._opening.start(SOON_SECONDS, lambda: signal.pthread_kill(self._thread, number))
         else:
             self._do(self._window.open())

@@ -45,6 +45,10 @@ class Asked(NamedTuple):
 AS_USUAL = Asked()
 
 
+CUT_STRETCHES = 2
+"""Epochs of so few steps that none holds a plain stretch are recorded without one."""
+
+
 class Stage(Enum):
     EARLY = "early"
     EARLY_FULL = "early, full"
@@ -86,6 +90,7 @@ class Window:
         self.held = False
         """Steps are counted, and nothing is recorded: the script has a profiler under way."""
         self.was_held = False
+        self._cut_stretches = 0
         self.time_plain_steps = True
         """Whether they can be told without slowing them down."""
         self.steps_seen = 0
@@ -140,6 +145,10 @@ class Window:
         if began and self.steps_seen:
             self.steps_seen -= 1
         if self.stage is Stage.PLAIN:
+            if self._timing:
+                self._cut_stretches += 1
+                if self._cut_stretches == CUT_STRETCHES:
+                    self.time_plain_steps = False
             self._timing = False
         if self.stage is not Stage.RECORDED:
             return Action.NOTHING

@@ -27,7 +27,7 @@ def batches():
 
 def tokens():
     for prompt in range(1):
-        generate(work, 150)
+        generate(work, 400)
 
 
 def forever():
@@ -40,7 +40,7 @@ def forever():
             work(0.021)
         for layer in range(4):
             work(0.001)
-        if count == 150:
+        if count == 400:
             break
 
 
@@ -49,7 +49,7 @@ def after_loading():
     for shard in range(100):
         kept.append(torch.ones(1 << 21))
         work(0.01)
-    for batch in range(200):  # the loop
+    for batch in range(400):  # the loop
         work()
 
 

@@ -39,9 +39,6 @@ from rooflint.profiles.calls import (
 WARM_UP_STEPS = 4
 """After so many, a run from an idle device is as in the long run: the queues are filled."""
 
-PLAIN_STEPS = 3
-"""So many steps are timed without the recorder, from an idle device until it is idle again."""
-
 LEAST_RATIO = 0.25
 """The host's own work is at least this share of what was recorded, but on lines that only run
 Python, where there is a mark for next to nothing."""
@@ -122,6 +119,8 @@ class Replay:
             self._recorder_ns = self._find_recorder_ns(plain_step_us * 1000)
             self._unchanged = self._changed(Change())
         self.step_us = self._long_run_us(Change())
+        if plain_step_us is not None:
+            self.step_us = min(self.step_us, plain_step_us)
         """A step without the recorder, in the long run."""
         self.hosts_us = self._find_hosts_us()
         """By line: the host's own work, a step."""
@@ -144,11 +143,10 @@ class Replay:
         A step that the device binds says little of the host: then an event costs what it usually
         does, as far as the step's length allows.
         """
-        passes = ceil(PLAIN_STEPS / self._steps.step_count)
-
         def length_ns(recorder_ns: float) -> float:
             self._recorder_ns = recorder_ns
-            return max(run(self._steps, self._changed(Change()), passes)[-1])
+            first, second = run(self._steps, self._changed(Change()), 2)
+            return max(second) - max(first)
 
         def cost_ns(length: float) -> float:
             """The least with which the steps are no longer than that."""
@@ -162,7 +160,7 @@ class Replay:
             return high
 
         recorded_ns = length_ns(0.0)
-        plain_ns = min(plain_step_ns * passes * self._steps.step_count, recorded_ns)
+        plain_ns = min(plain_step_ns * self._steps.step_count, recorded_ns)
         least_ns = cost_ns(plain_ns) if plain_ns < recorded_ns else 0.0
         most_ns = cost_ns((1 - PLAIN_RATIO) * plain_ns)
         if most_ns - least_ns < OPEN_NS:
