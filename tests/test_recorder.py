@@ -257,6 +257,17 @@ def test_the_step_loop_is_found(tmp_path: Path, loop: str, steps: int) -> None:
 
 
 @needs_torch
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.settrace does not tell of it for free")
+def test_a_loop_that_is_a_part_of_the_step_gives_way_to_the_one_around_it(tmp_path: Path) -> None:
+    run = record(tmp_path, str(SCRIPTS / "loops.py"), "policy")
+    line = (
+        (SCRIPTS / "loops.py").read_text().splitlines().index("    for i in range(20):  # the loop")
+    )
+    assert run.meta["window"]["step_line"] == [str(SCRIPTS / "loops.py"), line + 1]
+    assert run.meta["window"]["step_count"] == 3
+
+
+@needs_torch
 @pytest.mark.parametrize(
     ("loop", "file"),
     [
@@ -748,10 +759,7 @@ class Stretches:
 
     def __init__(self, *stretches: list[float], memory_grew: Sequence[bool] = ()) -> None:
         grew = [*memory_grew, *[False] * len(stretches)]
-        self._left = [
-            Stretch(step_s, grew[number])
-            for number, step_s in enumerate(stretches)
-        ]
+        self._left = [Stretch(step_s, grew[number]) for number, step_s in enumerate(stretches)]
         self._ticks = 0
 
     def start(self) -> None:

@@ -10,6 +10,9 @@ function.
 from __future__ import annotations
 
 import contextlib
+import linecache
+import re
+import time
 from types import CodeType, FrameType
 
 from rooflint_recorder.calls import Calls
@@ -59,6 +62,9 @@ class Steps:
         self._do = do
         self._search: _Search | None = None
         self._loop: _StepLoop | None = None
+        self._inner_parts: set[tuple[str, int]] = set()
+        """Path and header of loops that are a part of each step only."""
+        self._followed_s = self._entered_s = self._inside_s = 0.0
         self.has_stepped = False
         """Whether an optimizer has stepped since the last look."""
         self._just_began = False
@@ -165,12 +171,12 @@ class Steps:
             self._search.give_up()
             self._search = None
         if self._search is None:
-            self._search = _Search(self._files, self._marks, optimizer)
+            self._search = _Search(self._files, self._marks, optimizer, self._inner_parts)
         elif self._search.leader == optimizer:
             search, self._search = self._search, None
             loop = search.decide()
             if loop is not None:
-                self._follow(loop, 2 * loop.iterations_per_step)
+                self._follow(loop, 2 * loop.iterations_per_step if loop.leader else 1)
 
     def _called(self, calls: int) -> None:
         self._lookout.give_up()
@@ -205,6 +211,8 @@ class Steps:
     def _follow(self, loop: _StepLoop, steps_seen: int) -> None:
         self._loop = loop
         self._inside, self._just_began, self._went_round = True, False, False
+        self._followed_s = self._entered_s = time.monotonic()
+        self._inside_s = 0.0
         self._window.steps_seen = steps_seen
         one_by_one = loop.leader is not None and loop.iterations_per_step == 1
         self._window.time_plain_steps = self._marks.watching_is_free or one_by_one
@@ -226,6 +234,8 @@ class Steps:
         elif frame is not loop.frame:
             return False
         if line == loop.anchor:
+            if not self._inside:
+                self._entered_s = time.monotonic()
             self._inside = self._just_began = True
             self._begin_iteration()
             return False
@@ -234,12 +244,22 @@ class Steps:
             return True
         if self._inside:
             self._inside = False
+            self._inside_s += time.monotonic() - self._entered_s
             if self._just_began:
                 self._went_round = False
             self._do(self._window.left(self._just_began))
+            if self._window.is_left_too_soon and self._is_an_inner_part():
+                self._inner_parts.add((loop.code.co_filename, loop.loop.first))
+                self._forget_loop()
+                return False
         if line == 0:
             loop.frame = None
         return False
+
+    def _is_an_inner_part(self) -> bool:
+        """Whether most of the time passes outside of the loop: it is the updates of a policy,
+        say, and what it learns from is gathered by the loop around it."""
+        return self._inside_s < (time.monotonic() - self._followed_s) / 2
 
     def _begin_iteration(self) -> None:
         self._went_round = True
@@ -304,8 +324,11 @@ class _Search:
 
     PATIENCE = 50
 
-    def __init__(self, files: OwnFiles, marks: LineMarks, leader: int) -> None:
+    def __init__(
+        self, files: OwnFiles, marks: LineMarks, leader: int, inner_parts: set[tuple[str, int]]
+    ) -> None:
         self.leader = leader
+        self._inner_parts = inner_parts
         self._marks = marks
         self._others = 0
         self._candidates: list[_Candidate] = []
@@ -332,10 +355,27 @@ class _Search:
         for candidate in candidates:
             if candidate.loops and any(candidate.frame is frame for frame in alive):
                 loop = candidate.loops[0]
+                name = candidate.frame.f_code.co_filename
+                if (name, loop.first) in self._inner_parts:
+                    outer = self._around(candidates, candidate)
+                    if outer is not None:
+                        return outer
                 # `while True` has no line of its own to come back to.
                 anchor = loop.first if loop.first in candidate.seen else candidate.call_line
                 times = candidate.seen.get(anchor, 1)
                 return _StepLoop(candidate.frame, loop, anchor, self.leader, times)
+        return None
+
+    def _around(self, candidates: list[_Candidate], inner: _Candidate) -> _StepLoop | None:
+        """The next loop around, whose header Python tells of."""
+        outer = [(inner, loop) for loop in inner.loops[1:]]
+        for candidate in candidates[candidates.index(inner) + 1 :]:
+            outer += [(candidate, loop) for loop in candidate.loops]
+        for candidate, loop in outer:
+            name = candidate.frame.f_code.co_filename
+            endless = _ENDLESS.match(linecache.getline(name, loop.first))
+            if not endless and (name, loop.first) not in self._inner_parts:
+                return _StepLoop(candidate.frame, loop, loop.first, None, 1)
         return None
 
     def give_up(self) -> None:
@@ -369,6 +409,10 @@ class _Candidate:
         self.seen[line] = self.seen.get(line, 0) + 1
         if self.loops and not self.loops[0].first <= line <= self.loops[0].last:
             self.loops = [loop for loop in self.loops if loop.first <= line <= loop.last]
+
+
+_ENDLESS = re.compile(r"\s*while\s*\(?\s*(?:True|1)\b")
+"""A loop without a header to come back to."""
 
 
 def optimizer_exists() -> bool:

@@ -147,7 +147,7 @@ class Window:
         if self.stage is Stage.PLAIN:
             if self._timing:
                 self._cut_stretches += 1
-                if self._cut_stretches == CUT_STRETCHES:
+                if self.is_left_too_soon:
                     self.time_plain_steps = False
             self._timing = False
         if self.stage is not Stage.RECORDED:
@@ -156,6 +156,11 @@ class Window:
             return self.close("the loop ended")
         self.stage = Stage.PLAIN
         return Action.DISCARD
+
+    @property
+    def is_left_too_soon(self) -> bool:
+        """Whether the loop was left, again and again, before a plain stretch was over."""
+        return self._cut_stretches >= CUT_STRETCHES
 
     def full(self, what: str) -> Action:
         """A budget is spent."""
@@ -207,6 +212,7 @@ class Window:
         self.steps_seen = self.whole_steps = 0
         self.plain_step_us = self.warm_up_trouble = None
         self._timing, self._unsteady_steps, self._unsteady_s = False, 0, 0.0
+        self._cut_stretches = 0
         return action
 
     def restart_early(self) -> bool:

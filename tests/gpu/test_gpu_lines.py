@@ -75,7 +75,7 @@ def test_gpu_time_is_on_the_line_that_caused_it(name: str, tmp_path: Path) -> No
 def _compare_with_events(
     name: str, script: Path, folder: Path, recording: Recording, tmp_path: Path
 ) -> None:
-    runs, calling = _lines_that_ran(folder, recording)
+    runs, again, calling = _lines_that_ran(folder, recording)
     text = script.read_text().splitlines()
     lines = simple_lines(script.read_text()) - calling
     costs = {
@@ -94,23 +94,31 @@ def _compare_with_events(
     off: list[str] = []
     for line in chosen:
         by_events_us = truth[str(line)]
-        by_line_us = (costs[line].forward_us + costs[line].recompute_us) / runs[line]
+        cost = costs[line]
+        by_line_us = cost.forward_us / runs[line]
         row = f"{name}:{line} {by_line_us:.1f} us, by events {by_events_us:.1f} us"
         print(row)
-        if abs(by_line_us - by_events_us) > max(20.0, 0.1 * by_events_us):
+        # From one kernel to the next the GPU takes some 3 us that are no kernel's.
+        between_us = 3 * max(0.0, cost.launch_count / (runs[line] + again[line]) - 1)
+        if abs(by_line_us - by_events_us) > max(20.0, 0.1 * by_events_us) + between_us:
             off.append(row)
     assert not off
 
 
-def _lines_that_ran(folder: Path, recording: Recording) -> tuple[Counter[int], set[int]]:
-    """How often each line ran in the steps, and the lines around whose ranges others stand."""
+def _lines_that_ran(
+    folder: Path, recording: Recording
+) -> tuple[Counter[int], Counter[int], set[int]]:
+    """How often each line ran in the steps on the thread of most, how often on others (in the
+    backward pass), and the lines around whose ranges others stand."""
     with gzip.open(folder / "trace.json.gz") as file:
         events: list[dict[str, Any]] = json.load(file)["traceEvents"]
     own = tuple(json.loads((folder / "meta.json").read_text())["files"])
     marks = [event for event in events if event.get("ph") == "X" and event["name"].startswith(own)]
     marks.sort(key=lambda mark: (mark["tid"], mark["ts"], -mark["dur"]))
     first_us, end_us = recording.steps[0].start_us, recording.steps[-1].end_us
+    main = Counter(mark["tid"] for mark in marks).most_common(1)[0][0]
     runs: Counter[int] = Counter()
+    again: Counter[int] = Counter()
     calling: set[int] = set()
     stack: list[dict[str, Any]] = []
     for mark in marks:
@@ -120,8 +128,9 @@ def _lines_that_ran(folder: Path, recording: Recording) -> tuple[Counter[int], s
             stack.pop()
         calling.update(_line(outer) for outer in stack)
         stack.append(mark)
-        runs[_line(mark)] += first_us <= mark["ts"] < end_us
-    return runs, calling
+        if first_us <= mark["ts"] < end_us:
+            (runs if mark["tid"] == main else again)[_line(mark)] += 1
+    return runs, again, calling
 
 
 def _line(mark: dict[str, Any]) -> int:

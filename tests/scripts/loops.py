@@ -2,6 +2,7 @@
 
 import itertools
 import sys
+import time
 
 import torch
 
@@ -79,6 +80,18 @@ def epochs():
         with torch.no_grad():
             model(torch.randn(4, 8))
     return 20
+
+
+def policy():
+    model, optimizer = model_and_optimizer()
+    for i in range(20):  # the loop
+        for _ in range(30):
+            with torch.no_grad():
+                model(torch.randn(4, 8))
+        time.sleep(0.01)
+        for _ in range(2):
+            step(model, optimizer)
+    return i + 1
 
 
 def one_line():
