@@ -424,8 +424,8 @@ def test_a_script_keeps_its_own_handler_of_signals(tmp_path: Path) -> None:
 def test_a_script_that_fails_keeps_its_whole_steps(tmp_path: Path) -> None:
     run = record(tmp_path, str(SCRIPTS / "loops.py"), "fails")
     assert run.meta["exit"] == {"code": 1, "error": "RuntimeError: loss is nan"}
-    assert 1 <= run.meta["window"]["step_count"] <= 2
-    assert run.meta["window"]["steps_seen"] == 8
+    assert 1 <= run.meta["window"]["step_count"] <= 3
+    assert run.meta["window"]["steps_seen"] == 10
 
 
 @needs_torch

@@ -318,7 +318,7 @@ class Recorder:
         with self._noting("The steps could not be looked for"):
             age_s = now_s - self._looking_since_s
             early = age_s < EARLY_SECONDS and self._window.stage is Stage.EARLY
-            expected = not self._steps.has_stepped and optimizer_exists()
+            expected = not self._steps.ever_stepped and optimizer_exists()
             if early and (expected or (facts.has_gpu() and not self._cuda)):
                 self._look_in(EARLY_SECONDS - age_s)  # what is expected may still come
                 return

@@ -67,6 +67,7 @@ class Steps:
         self._followed_s = self._entered_s = self._inside_s = 0.0
         self.has_stepped = False
         """Whether an optimizer has stepped since the last look."""
+        self.ever_stepped = False
         self._just_began = False
         """No line of the loop's body has run since its iteration began."""
         self._inside = False
@@ -118,7 +119,7 @@ class Steps:
 
     def stepped(self, optimizer: int) -> None:
         """An optimizer has stepped, somewhere below the caller."""
-        self.has_stepped = True
+        self.has_stepped = self.ever_stepped = True
         if self._loop is None:
             self._lookout.give_up()
             if not self._window.is_settled:

@@ -73,6 +73,7 @@ def test_a_wait_stands_on_the_line_that_waits(spin: Any) -> None:
 
 def test_the_example_is_attributed_and_counted(tmp_path: Path) -> None:
     report = profile(REPOSITORY / "examples" / "train.py", tmp_path)
-    attributed_us = sum(line["forward_us"] + line["backward_us"] for line in report["lines"])
+    measured = [line for line in report["lines"] if line["forward_us"] is not None]
+    attributed_us = sum(line["forward_us"] + line["backward_us"] for line in measured)
     assert report["unattributed_us"] <= 0.01 * (attributed_us + report["unattributed_us"])
     assert report["counters_ratio"] is None or report["counters_ratio"] >= 0.9
