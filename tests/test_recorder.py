@@ -483,7 +483,8 @@ def test_nothing_is_marked_in_a_script_without_torch(tmp_path: Path) -> None:
 @needs_torch
 def test_a_recording_that_ends_before_its_script_says_how_much_it_holds(tmp_path: Path) -> None:
     script = tmp_path / "long.py"
-    turns = f"for i in range({EARLY_MARKS}):\n    x = i\n"  # two lines each
+    # Lines too long to be quiet.
+    turns = f"for i in range({EARLY_MARKS // 10}):\n" + 10 * "    x = sum(range(1500))\n"
     script.write_text(f"import torch\n{turns}")
     run = record(tmp_path, str(script))
     first, last = run.marks[0], run.marks[-1]
@@ -504,7 +505,7 @@ def test_too_many_lines_of_libraries_cost_the_script_s_own_nothing(tmp_path: Pat
         "import torch\n"
         "def spin(count):\n"
         "    for number in range(count):\n"
-        "        pass\n"
+        "        sum(range(800))\n"  # too long to be quiet
         "def product(x):\n"
         "    return x * 2\n"
     )
@@ -514,7 +515,7 @@ def test_too_many_lines_of_libraries_cost_the_script_s_own_nothing(tmp_path: Pat
         "import sys, torch\n"
         f"sys.path.append({str(packages)!r})\n"
         "import busy\n"
-        f"busy.spin({EARLY_MARKS})\n"  # two lines a turn
+        f"busy.spin({EARLY_MARKS})\n"
         "x = busy.product(torch.ones(3))\n"
         "y = x * 3\n"
     )

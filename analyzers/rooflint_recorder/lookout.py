@@ -97,7 +97,7 @@ class Lookout:
             if watched.frame is frame:
                 if line:
                     watched.saw(line)
-                else:
+                if not line or not watched.loops:
                     self._leave(watched)
                 break
         if self._only is not None or time.monotonic() >= self._since_s + WATCH_SECONDS:

@@ -283,6 +283,8 @@ class LineMarks:
         mark = stack[-1] = Shared(self.make_mark(self._quiet_names[code.co_filename, line]))
         mark.__enter__()
         self.count += 1
+        if self.count >= self.budget:
+            self._on_budget()
         return False
 
     def _library_line(self, code: CodeType, line: int, stack: list[Mark | None]) -> None:

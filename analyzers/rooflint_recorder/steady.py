@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 GROWTH = 0.1
+GROWTH_WITHOUT_GPU = 0.4
+"""What is recorded meanwhile grows in the same memory."""
+
 BUSY = 0.02
 
 
@@ -33,7 +36,7 @@ class Steady:
         if time.thread_time() - self._cpu_s < BUSY * wall_s:
             return False  # it only waits, for other threads or for the time to pass
         now, allocations = self._read()
-        if now - self._bytes > GROWTH * now:
+        if now - self._bytes > (GROWTH if self.cuda else GROWTH_WITHOUT_GPU) * now:
             return False
         return not self.needs_gpu or allocations - self._allocations >= rounds
 

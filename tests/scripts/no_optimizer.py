@@ -15,7 +15,7 @@ model = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(4)))
 def work(seconds=0.02):
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
-        model(torch.ones(8, 64))
+        model(torch.ones(4096, 64))
 
 
 def batches():
@@ -27,7 +27,7 @@ def batches():
 
 def tokens():
     for prompt in range(1):
-        generate(work, 400)
+        generate(work, 250)
 
 
 def forever():
@@ -40,7 +40,7 @@ def forever():
             work(0.021)
         for layer in range(4):
             work(0.001)
-        if count == 400:
+        if count == 250:
             break
 
 
@@ -49,7 +49,7 @@ def after_loading():
     for shard in range(100):
         kept.append(torch.ones(1 << 21))
         work(0.01)
-    for batch in range(400):  # the loop
+    for batch in range(250):  # the loop
         work()
 
 
@@ -58,7 +58,7 @@ def then_trains():
         work()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     for batch in range(12):  # the loop
-        model(torch.ones(8, 64)).sum().backward()
+        model(torch.ones(4096, 64)).sum().backward()
         optimizer.step()
 
 

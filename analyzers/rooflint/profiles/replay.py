@@ -143,6 +143,7 @@ class Replay:
         A step that the device binds says little of the host: then an event costs what it usually
         does, as far as the step's length allows.
         """
+
         def length_ns(recorder_ns: float) -> float:
             self._recorder_ns = recorder_ns
             first, second = run(self._steps, self._changed(Change()), 2)
