@@ -14,6 +14,7 @@
 - `main_thread`: calls a function on the main thread
 - `imports`: says when the script has imported torch
 - `marks`: a range per executed line of the user's own files
+- `quiet`: which lines lose it, since they never reach torch
 - `libraries`: which lines of libraries are marked too
 - `sources`: which files are the user's own, their loops and functions
 - `nvtx_ranges`: the script's NVTX ranges, made visible to torch's profiler
