@@ -100,7 +100,8 @@ def read_folder(folder: Path) -> Recording:
 def _tells_more(python: PythonTime, recording: Recording) -> bool:
     """Whether looking at the stacks tells more than a trace without steps: of a run that ran no
     operators, or longer than one recording can hold."""
-    return recording.is_python or python.wall_us > 2 * recording.window_us
+    knows_lines = python.unattributed_us < 0.5 * python.cpu_us
+    return knows_lines and (recording.is_python or python.wall_us > 2 * recording.window_us)
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
