@@ -405,7 +405,7 @@ class Recorder:
         return self._cuda or (self._profiler is not None and not facts.has_gpu())
 
     def _do(self, action: Action) -> None:
-        with self._in_turn:
+        with self._in_turn, _uninterrupted():
             busy, self._busy = self._busy, True
             self._carry_out(action)
             self._busy = busy
@@ -743,6 +743,23 @@ class Recorder:
         self.finish()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Generator[None, None, None]:
+    """Ctrl-C that comes meanwhile is raised afterwards: else what was recorded would be lost."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or handler is None:
+        yield
+        return
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if came:
+        signal.raise_signal(signal.SIGINT)
 
 
 def _exit_code(code: Any) -> int:

@@ -32,6 +32,9 @@ SHORTEST_S = 0.001
 LONGEST_S = 0.005
 """A run's first looks come quickly, so that a short run has enough of them."""
 
+UNSEEN = 10
+"""A look that comes this many times later than usual tells nothing of the time before it."""
+
 COST_RATIO = 0.03
 """Looking takes at most this share of one core: deep stacks are looked at less often."""
 
@@ -245,6 +248,8 @@ class _Looks:
         if thread is None:
             thread = self._threads[number] = _Thread(self._pid, number, None)
         works, cpu_s = thread.ask()
+        if cpu_s > UNSEEN * max(LONGEST_S, self.cost_s / COST_RATIO):
+            self._charge_nobody(thread, cpu_s)
         is_main = number == self._pid
         stack, in_torch = self._own_lines(self._stacks.stack(address))
         seen = self._seen
@@ -274,6 +279,12 @@ class _Looks:
             seen.waiting_s += waited_s
             if stack:
                 stack[0].waiting_s += waited_s
+
+    def _charge_nobody(self, thread: _Thread, cpu_s: float) -> None:
+        """What a thread did while nobody looked: of its start, or while this machine was busy."""
+        thread.owed_s -= cpu_s
+        self._seen.cpu_s += cpu_s
+        self._seen.unattributed_s += cpu_s
 
     def _own_lines(self, stack: list[tuple[Code, int]]) -> tuple[list[Line] | None, bool]:
         """The user's lines, the innermost first, and whether that one has called torch; `None`
