@@ -117,6 +117,11 @@ class LineMarks:
         self._marked.clear()
 
     @property
+    def quiet_lines(self) -> list[str]:
+        """The user's lines that have no range of their own any more."""
+        return sorted(self._quiet_names.values())
+
+    @property
     def library_budget_is_spent(self) -> bool:
         return self.library_count >= self.library_budget > 0
 

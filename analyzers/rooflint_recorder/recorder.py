@@ -616,6 +616,7 @@ class Recorder:
             "functions": {},
             "window": self._kept_window or self._about_window(),
             "host_peaks": None,
+            "quiet": self._marks.quiet_lines if self._marks else [],
             "exit": {
                 "code": self.exit_code if self._is_first else None,
                 "error": self.exit_error,

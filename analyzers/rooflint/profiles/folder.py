@@ -54,7 +54,8 @@ def read_folder(folder: Path) -> Recording:
         lines_by_sequence = costs.lines_by_sequence
         if python and recording.device.kind == "cpu":
             if window.get("step_count") and plain_step_us:
-                recording = with_python_beside(recording, python[1], plain_step_us)
+                quiet = [_place(str(name)) for name in _list(meta.get("quiet"))]
+                recording = with_python_beside(recording, python[1], plain_step_us, quiet)
             elif not window.get("step_count") and _tells_more(python[0], recording):
                 recording = with_python_time(recording, *python, function_names)
     elif python:
@@ -95,6 +96,12 @@ def read_folder(folder: Path) -> Recording:
         exit_code=code if isinstance(code := end.get("code"), int) else None,
         notes=(*notes, *recording.notes),
     )
+
+
+def _place(name: str) -> tuple[str, int]:
+    """Path and line of `path:line`."""
+    path, _, line = name.rpartition(":")
+    return path, int(line) if line.isdecimal() else 0
 
 
 def _tells_more(python: PythonTime, recording: Recording) -> bool:

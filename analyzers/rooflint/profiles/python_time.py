@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
@@ -72,7 +72,9 @@ def python_recording(
     return replace(recording, notes=(note, *recording.notes))
 
 
-def with_python_beside(recording: Recording, lines: Lines, plain_step_us: float) -> Recording:
+def with_python_beside(
+    recording: Recording, lines: Lines, plain_step_us: float, quiet: Iterable[tuple[str, int]]
+) -> Recording:
     """Steps of a run without a GPU, and what their lines take beside torch's operators.
 
     Marks slow Python many times and operators hardly. So how long lines take is told by looking,
@@ -80,6 +82,11 @@ def with_python_beside(recording: Recording, lines: Lines, plain_step_us: float)
     the trace.
     """
     places = {(cost.path, cost.line) for cost in recording.lines}
+    # Lines that never reach torch have no marks: all of their time is beside it.
+    added = sorted(place for place in {*quiet} - places if place in lines)
+    unmarked = tuple(LineCost(path, line, beside_ratio=1.0) for path, line in added)
+    recording = replace(recording, lines=(*recording.lines, *unmarked))
+    places |= {*added}
     whole_us = sum(lines[place].self_us for place in places if place in lines)
     if whole_us < WORTH_US:
         return recording

@@ -32,7 +32,7 @@ SHORTEST_S = 0.001
 LONGEST_S = 0.005
 """A run's first looks come quickly, so that a short run has enough of them."""
 
-UNSEEN = 10
+UNSEEN = 30
 """A look that comes this many times later than usual tells nothing of the time before it."""
 
 COST_RATIO = 0.03
@@ -248,7 +248,8 @@ class _Looks:
         if thread is None:
             thread = self._threads[number] = _Thread(self._pid, number, None)
         works, cpu_s = thread.ask()
-        if cpu_s > UNSEEN * max(LONGEST_S, self.cost_s / COST_RATIO):
+        late = cpu_s > UNSEEN * max(LONGEST_S, self.cost_s / COST_RATIO)
+        if late or not self._seen.sample_count:  # before the first look the script only started
             self._charge_nobody(thread, cpu_s)
         is_main = number == self._pid
         stack, in_torch = self._own_lines(self._stacks.stack(address))
