@@ -31,7 +31,7 @@ VERSIONS = ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14"]
 
 
 def in_one_of_five_runs(test: Callable[..., None]) -> Callable[..., None]:
-    """For scripts that are nearly over once looking at them begins, on a busy machine."""
+    """For short scripts on a busy machine, which at times leaves too few looks at them."""
 
     @functools.wraps(test)
     def wrapped(*arguments: Any, **fixtures: Any) -> None:
@@ -47,6 +47,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="stacks are read
 
 
 @pytest.mark.parametrize("version", VERSIONS[2:])  # older ones lose much of short functions
+@in_one_of_five_runs
 def test_the_cpu_time_of_lines_is_what_the_scripts_own_clock_says(
     tmp_path: Path, version: str
 ) -> None:
@@ -58,7 +59,7 @@ def test_the_cpu_time_of_lines_is_what_the_scripts_own_clock_says(
     assert run.python["cpu_us"] == pytest.approx(sum(run.said.values()), rel=0.1)
     # A line that never gives others a turn, and a function too short to be interrupted.
     assert run.self_us("large =") > 0.4 * run.said["straight"]
-    assert 0 < run.total_us("twice =") / run.said["short_functions"] < 0.6
+    assert 0 < run.total_us("twice") / run.said["short_functions"] < 0.6
     # However deep a recursion is, it is one line's time once.
     said_us = run.said["recursion"]
     assert run.total_us("return recursion") <= said_us + run.error_us(said_us)
@@ -66,6 +67,7 @@ def test_the_cpu_time_of_lines_is_what_the_scripts_own_clock_says(
     assert run.self_us("len(str(number)") > 0.6 * run.said["library"]
 
 
+@in_one_of_five_runs
 def test_work_in_short_bursts_is_not_taken_for_the_waiting_between(tmp_path: Path) -> None:
     run = sample(tmp_path, SCRIPTS / "busy.py", "bursts")
     assert run.total_us("straight(2000)") > 0.5 * run.said["bursts"]

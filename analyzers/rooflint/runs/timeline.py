@@ -149,7 +149,7 @@ def _why_nothing(request: ProfileRequest, meta: dict[str, Any], code: int, cance
         return f"{name} was not recorded: {notes[0]}"
     if code:
         return f"{name} ended {_in_words(code)} before anything was recorded: run it alone first"
-    return f"{name} ran no line of its own: there is nothing to record"
+    return f"{name} used no torch and was over before anything could be measured"
 
 
 def _complete_exit(folder: Path, meta: dict[str, Any], code: int) -> None:
