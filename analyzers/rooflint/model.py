@@ -104,6 +104,7 @@ if TYPE_CHECKING:
     from rooflint.recorded import InsideCost as InsideCost
     from rooflint.recorded import KernelCost as KernelCost
     from rooflint.recorded import KernelKey as KernelKey
+    from rooflint.recorded import KernelReport as KernelReport
     from rooflint.recorded import LineCost as LineCost
     from rooflint.recorded import LineReport as LineReport
     from rooflint.recorded import Peaks as Peaks
@@ -115,6 +116,7 @@ if TYPE_CHECKING:
     from rooflint.recorded import Step as Step
     from rooflint.recorded import SyncCall as SyncCall
     from rooflint.recorded import Verdict as Verdict
+    from rooflint.recorded import Work as Work
 else:
 
     def __getattr__(name: str) -> Any:

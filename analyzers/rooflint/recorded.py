@@ -38,6 +38,18 @@ class Peaks:
     provenance: Provenance
     source: str
 
+    def of(self, pipe: str) -> float | None:
+        """Peak rate of a pipe. A table's "bf16" means tensor cores, unless it names both."""
+        tensor = f"tensor {pipe.removeprefix('tensor ')}"
+        if pipe == tensor:
+            return self.flop_per_s.get(pipe) or self.flop_per_s.get(pipe.removeprefix("tensor "))
+        if pipe in _TENSOR_TYPES and tensor not in self.flop_per_s:
+            return None
+        return self.flop_per_s.get(pipe) or None
+
+
+_TENSOR_TYPES = ("tf32", "bf16", "fp16", "fp8", "int8")
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -68,10 +80,10 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """Hardware counters of one kernel, averaged over the launches that ncu measured.
+    """Hardware counters of one launch, the mean of those that ncu measured. Absent: `None`.
 
     Ratios are of peak, 0 to 1. `flop_by_pipe` holds executed operations (whole tiles) keyed
-    like `Peaks.flop_per_s`, with a "tensor " prefix on tensor-core pipes. Absent: `None`.
+    like `Peaks.flop_per_s`, with a "tensor " prefix on tensor-core pipes.
     """
 
     launch_count: int
@@ -96,11 +108,25 @@ class Counters:
     """Reasons why warps waited, the largest first, each with its share of the waiting."""
     peaks: Peaks | None = None
     """The roof as the report itself states it."""
+    shortest_us: float | None = None
+    longest_us: float | None = None
+    """Of the launches that ncu measured."""
+    dram_total_bytes: float | None = None
+    """Reads and writes, where a report does not tell one from the other."""
+    l2_bytes: float | None = None
+    """What the SMs read from L2 and wrote to it."""
+    l1_bytes: float | None = None
+    """What loads and stores of global and local memory touched in L1, whole sectors."""
+    load_used_ratio: float | None = None
+    """How much of the sectors that loads of global memory touch is what they asked for."""
+    store_used_ratio: float | None = None
+    bank_conflict_ratio: float | None = None
+    """Share of the passes through shared memory that only its bank conflicts made necessary."""
 
     @property
     def dram_bytes(self) -> float | None:
         if self.dram_read_bytes is None or self.dram_write_bytes is None:
-            return None
+            return self.dram_total_bytes
         return self.dram_read_bytes + self.dram_write_bytes
 
 
@@ -134,6 +160,119 @@ class KernelCost:
     minimal_bytes: float | None = None
     """What the op's shapes say must move, over all launches."""
     counters: Counters | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a kernel, or all kernels of a line, computed and moved in some time; and their roof.
+
+    Totals over `launch_count` launches of the window, as ncu counted them, or as estimated from
+    shapes. `None`: not known.
+    """
+
+    duration_us: float
+    """How long that took, as ncu timed it; where it did not, on the timeline."""
+    flop_by_pipe: Mapping[str, float]
+    """Executed (whole tiles) where ncu counted them; keyed as in `Counters`. Empty: not known."""
+    dram_bytes: float | None
+    peaks: Peaks | None
+    flop_provenance: Provenance
+    dram_provenance: Provenance
+    launch_count: int = 1
+    covered_ratio: float = 1.0
+    """Share of the line's GPU time that these launches take; of the rest this is not known."""
+    roof_us: float | None = None
+    """The least time it takes: each kernel needs the longest of the times that its operations and
+    its bytes take at peak rate."""
+    l2_bytes: float | None = None
+    l1_bytes: float | None = None
+    expected_flop: float | None = None
+    """What the shapes say."""
+    expected_bytes: float | None = None
+    """What the shapes say must move."""
+    padding_ratio: float | None = None
+    """Of products: executed FLOPs as a multiple of what the shapes say, for whole tiles."""
+    counters: Counters | None = None
+    """Of the mean launch: amounts by launches, shares of a peak by time."""
+
+    @property
+    def provenance(self) -> Provenance:
+        """Of what was made of both."""
+        known = [self.flop_provenance] if any(self.flop_by_pipe.values()) else []
+        known += [self.dram_provenance] if self.dram_bytes is not None else []
+        return "ncu" if known and set(known) == {"ncu"} else "estimated"
+
+    @property
+    def flop(self) -> float | None:
+        return sum(self.flop_by_pipe.values()) if self.flop_by_pipe else None
+
+    @property
+    def main_pipe(self) -> str | None:
+        """The pipe that did most of the operations."""
+        pipes = [pipe for pipe, flop in self.flop_by_pipe.items() if flop]
+        return max(pipes, key=self.flop_by_pipe.__getitem__, default=None)
+
+    def peak_of(self, pipe: str) -> float | None:
+        return self.peaks.of(pipe) if self.peaks else None
+
+    @property
+    def compute_ratio(self) -> float | None:
+        """Share of peak of the busiest arithmetic pipe; `None`: no operations or no peak known."""
+        shares = [
+            1e6 * flop / self.duration_us / peak
+            for pipe, flop in self.flop_by_pipe.items()
+            if flop and (peak := self.peak_of(pipe))
+        ]
+        return max(shares, default=None)
+
+    @property
+    def memory_ratio(self) -> float | None:
+        """Share of the peak DRAM bandwidth."""
+        rate = self.bytes_per_s
+        return rate / self.peaks.dram_bytes_per_s if self.peaks and rate is not None else None
+
+    @property
+    def roof_ratio(self) -> float | None:
+        """Achieved rate as a share of the roof at this intensity."""
+        return None if self.roof_us is None else min(1.0, self.roof_us / self.duration_us)
+
+    @property
+    def flop_per_s(self) -> float | None:
+        return None if self.flop is None else 1e6 * self.flop / self.duration_us
+
+    @property
+    def bytes_per_s(self) -> float | None:
+        return None if self.dram_bytes is None else 1e6 * self.dram_bytes / self.duration_us
+
+    @property
+    def intensity(self) -> float | None:
+        """Operations for each byte of DRAM traffic; `None` also where there are none of either."""
+        return self.flop / self.dram_bytes if self.flop and self.dram_bytes else None
+
+    @property
+    def peak_flop_per_s(self) -> float | None:
+        """Of the main pipe."""
+        return self.peak_of(self.main_pipe) if self.main_pipe else None
+
+    @property
+    def ridge(self) -> float | None:
+        """The intensity from which on arithmetic is the roof of the main pipe, not memory."""
+        peak = self.peak_flop_per_s
+        return peak / self.peaks.dram_bytes_per_s if self.peaks and peak else None
+
+    @property
+    def roof_flop_per_s(self) -> float | None:
+        """The most that the main pipe can do at this intensity."""
+        if self.peaks is None or self.intensity is None or self.peak_flop_per_s is None:
+            return None
+        return min(self.peak_flop_per_s, self.intensity * self.peaks.dram_bytes_per_s)
+
+    @property
+    def traffic_ratio(self) -> float | None:
+        """DRAM bytes moved as a multiple of what the shapes say must move."""
+        if self.dram_provenance != "ncu" or self.dram_bytes is None or not self.expected_bytes:
+            return None
+        return self.dram_bytes / self.expected_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,6 +560,15 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelReport:
+    """One kernel, judged. No work: neither counters nor shapes tell it, or no peaks are known."""
+
+    kernel: KernelCost
+    verdict: Verdict
+    work: Work | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LineReport:
     """All that is known of one line: its findings, its cost, its verdict, its kernels."""
 
@@ -432,6 +580,10 @@ class LineReport:
     kernels: tuple[KernelCost, ...] = ()
     stale: bool = False
     """The line was changed since it was measured."""
+    work: Work | None = None
+    """Of its kernels together."""
+    judged: tuple[KernelReport, ...] = ()
+    """Its kernels, the costliest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,3 +605,5 @@ class Report:
     step: Verdict
     lines: tuple[LineReport, ...]
     gains: tuple[Gain, ...]
+    kernels: tuple[KernelReport, ...] = ()
+    """All kernels of the recording, in its order."""

@@ -10,7 +10,7 @@ from rooflint.inside import parts_inside
 from rooflint.model import (
     Finding,
     IdleCause,
-    KernelCost,
+    KernelReport,
     LineCost,
     LineReport,
     Recording,
@@ -19,9 +19,10 @@ from rooflint.model import (
     Verdict,
 )
 from rooflint.units import DASH, show_number, show_share, show_us
-from rooflint.verdicts import judge_line, judge_step
+from rooflint.verdicts import judge_kernel, judge_line, judge_step
 from rooflint.verdicts.gains import find_gains
-from rooflint.verdicts.roofline import peaks_of
+from rooflint.verdicts.line_work import line_work
+from rooflint.verdicts.roofline import kernel_us, kernel_work, peaks_of
 from rooflint.verdicts.step import launch_idle_ratio, window_us
 from rooflint.verdicts.sync_bound import GAIN_RATIO
 from rooflint.verdicts.wording import a_step
@@ -38,8 +39,12 @@ def make_report(recording: Recording, findings: Iterable[Finding] = ()) -> Repor
 
     The report's recording has the peaks and the idle times that its verdicts are based on.
     """
-    kernels = _by_line(recording.kernels)
     recording = replace(_without_recorder(recording), peaks=peaks_of(recording))
+    judged = tuple(
+        KernelReport(kernel, judge_kernel(kernel, recording), kernel_work(kernel, recording))
+        for kernel in recording.kernels
+    )
+    kernels = _by_line(judged)
     costs = {(_place(cost.path), cost.line): cost for cost in recording.lines}
     found: dict[tuple[str, int], list[Finding]] = {}
     for finding in findings:
@@ -54,6 +59,7 @@ def make_report(recording: Recording, findings: Iterable[Finding] = ()) -> Repor
         step=judge_step(recording),
         lines=tuple(lines),
         gains=find_gains(recording, lines),
+        kernels=judged,
     )
 
 
@@ -204,11 +210,12 @@ def _share(us: float, whole_us: float) -> str:
 def _line_report(
     key: tuple[str, int],
     cost: LineCost | None,
-    kernels: tuple[KernelCost, ...],
+    judged: tuple[KernelReport, ...],
     findings: list[Finding] | None,
     recording: Recording,
 ) -> LineReport:
     path, line = key
+    kernels = tuple(report.kernel for report in judged)
     return LineReport(
         path=cost.path if cost else path,
         line=line,
@@ -216,6 +223,8 @@ def _line_report(
         cost=cost,
         verdict=judge_line(cost, kernels, recording) if cost else None,
         kernels=kernels,
+        work=line_work(cost, kernels, recording) if cost else None,
+        judged=tuple(sorted(judged, key=lambda report: -kernel_us(report.kernel))),
     )
 
 
@@ -229,11 +238,12 @@ def _line_of(finding: Finding, costs: Mapping[tuple[str, int], LineCost]) -> tup
     return path, span.line
 
 
-def _by_line(kernels: Iterable[KernelCost]) -> Mapping[tuple[str, int], list[KernelCost]]:
-    by_line: dict[tuple[str, int], list[KernelCost]] = {}
-    for kernel in kernels:
+def _by_line(judged: Iterable[KernelReport]) -> Mapping[tuple[str, int], list[KernelReport]]:
+    by_line: dict[tuple[str, int], list[KernelReport]] = {}
+    for report in judged:
+        kernel = report.kernel
         if kernel.path is not None and kernel.line is not None:
-            by_line.setdefault((_place(kernel.path), kernel.line), []).append(kernel)
+            by_line.setdefault((_place(kernel.path), kernel.line), []).append(report)
     return by_line
 
 

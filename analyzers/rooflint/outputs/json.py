@@ -14,17 +14,17 @@ from rooflint.model import (
     Counters,
     IdleCause,
     InsideCost,
-    KernelCost,
+    KernelReport,
     LineCost,
     LineReport,
     PythonTime,
     Recording,
     Report,
     Verdict,
+    Work,
 )
 from rooflint.outputs.findings_json import to_object
 from rooflint.profiles.functions import functions_by_line
-from rooflint.verdicts import judge_kernel
 from rooflint.verdicts.mfu import Mfu, find_mfu
 
 
@@ -58,7 +58,7 @@ def _report(report: Report) -> dict[str, object]:
         ],
         "unattributed_us": recording.unattributed_us,
         "lines": [_line(line, functions.get(line.path, {})) for line in report.lines],
-        "kernels": [_kernel(kernel, recording) for kernel in recording.kernels],
+        "kernels": [_kernel(kernel) for kernel in report.kernels],
         "window_us": recording.window_us,
         "window_busy_us": recording.busy_us,
         "plain_step_us": recording.plain_step_us,
@@ -157,6 +157,8 @@ def _line(line: LineReport, functions: Mapping[int, str]) -> dict[str, object]:
         "recompute_us": cost.recompute_us if measured else None,
         "recompute_flop": cost.recompute_flop,
         "inside": [_inside(inside) for inside in cost.inside],
+        "work": _work(line.work) if line.work else None,
+        "counters": _counters(line.work.counters) if line.work and line.work.counters else None,
     }
 
 
@@ -177,14 +179,15 @@ def _idle(idle_us: Mapping[IdleCause, float]) -> dict[str, float]:
     return {cause.replace(" ", "_"): us for cause, us in sorted(idle_us.items())}
 
 
-def _kernel(kernel: KernelCost, recording: Recording) -> dict[str, object]:
+def _kernel(report: KernelReport) -> dict[str, object]:
+    kernel = report.kernel
     return {
         "name": kernel.name,
         "path": kernel.path,
         "line": kernel.line,
         "launch_count": kernel.launch_count,
         "gpu_us": kernel.gpu_us,
-        **_verdict(judge_kernel(kernel, recording)),
+        **_verdict(report.verdict),
         "backward": kernel.backward,
         "grid": kernel.grid,
         "block": kernel.block,
@@ -195,6 +198,37 @@ def _kernel(kernel: KernelCost, recording: Recording) -> dict[str, object]:
         "short_count": kernel.short_count,
         "minimal_bytes": kernel.minimal_bytes,
         "counters": _counters(kernel.counters) if kernel.counters else None,
+        "work": _work(report.work) if report.work else None,
+    }
+
+
+def _work(work: Work) -> dict[str, object]:
+    return {
+        "launch_count": work.launch_count,
+        "duration_us": work.duration_us,
+        "covered_ratio": work.covered_ratio,
+        "flop": work.flop,
+        "flop_by_pipe": dict(sorted(work.flop_by_pipe.items())),
+        "flop_provenance": work.flop_provenance,
+        "expected_flop": work.expected_flop,
+        "padding_ratio": work.padding_ratio,
+        "dram_bytes": work.dram_bytes,
+        "dram_provenance": work.dram_provenance,
+        "expected_bytes": work.expected_bytes,
+        "traffic_ratio": work.traffic_ratio,
+        "l2_bytes": work.l2_bytes,
+        "l1_bytes": work.l1_bytes,
+        "intensity": work.intensity,
+        "flop_per_s": work.flop_per_s,
+        "dram_bytes_per_s": work.bytes_per_s,
+        "main_pipe": work.main_pipe,
+        "peak_flop_per_s": work.peak_flop_per_s,
+        "peak_dram_bytes_per_s": work.peaks.dram_bytes_per_s if work.peaks else None,
+        "peaks_source": work.peaks.source if work.peaks else None,
+        "ridge": work.ridge,
+        "roof_flop_per_s": work.roof_flop_per_s,
+        "roof_ratio": work.roof_ratio,
+        "provenance": work.provenance,
     }
 
 
@@ -229,6 +263,14 @@ def _counters(counters: Counters) -> dict[str, object]:
         "spill_bytes": counters.spill_bytes,
         "sectors_per_load": counters.sectors_per_load,
         "sectors_per_store": counters.sectors_per_store,
+        "load_used_ratio": counters.load_used_ratio,
+        "store_used_ratio": counters.store_used_ratio,
+        "bank_conflict_ratio": counters.bank_conflict_ratio,
+        "shortest_us": counters.shortest_us,
+        "longest_us": counters.longest_us,
+        "dram_bytes": counters.dram_bytes,
+        "l2_bytes": counters.l2_bytes,
+        "l1_bytes": counters.l1_bytes,
         "stalls": [{"reason": reason, "ratio": ratio} for reason, ratio in counters.stalls],
     }
 

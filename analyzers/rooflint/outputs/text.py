@@ -13,7 +13,15 @@ from hashlib import sha256
 from pathlib import Path
 
 from rooflint.inside import parts_inside
-from rooflint.model import InsideCost, KernelCost, LineCost, LineReport, Recording, Report, Verdict
+from rooflint.model import (
+    InsideCost,
+    KernelReport,
+    LineCost,
+    LineReport,
+    Recording,
+    Report,
+    Verdict,
+)
 from rooflint.outputs.columns import clip, left, right, width
 from rooflint.report import device_us, python_us, work_us
 from rooflint.units import (
@@ -25,11 +33,10 @@ from rooflint.units import (
     show_share,
     show_us,
 )
-from rooflint.verdicts import judge_kernel, kernel_us
 from rooflint.verdicts.gains import WORTH_RATIO
 from rooflint.verdicts.mfu import show_mfu, show_model_flop
 from rooflint.verdicts.on_cpu import show_python
-from rooflint.verdicts.roofline import peaks_for, peaks_of
+from rooflint.verdicts.roofline import kernel_us, peaks_for, peaks_of
 from rooflint.verdicts.step import show_step, window_us
 from rooflint.verdicts.wording import a_step, count_of
 
@@ -220,22 +227,21 @@ class _Page:
     # --- the kernels, where no lines are known --------------------------------------------
 
     def _kernel_table(self) -> Iterator[str]:
-        recording = self.report.recording
         column = _Column.of(self.report)
         time = f"GPU {column.unit}"
         yield self._dim(_row(" kernel", time, "launches", "each", "of GPU", "verdict"))
-        kernels = sorted(recording.kernels, key=lambda kernel: -kernel_us(kernel))
-        whole_us = sum(kernel_us(kernel) for kernel in kernels)
-        for kernel in kernels[:MOST_LINES]:
-            yield from self._kernel(kernel, whole_us, column)
-        yield from self._legend(judge_kernel(kernel, recording) for kernel in kernels)
-        left_out = len(kernels) - MOST_LINES
+        judged = sorted(self.report.kernels, key=lambda report: -kernel_us(report.kernel))
+        whole_us = sum(kernel_us(report.kernel) for report in judged)
+        for report in judged[:MOST_LINES]:
+            yield from self._kernel(report, whole_us, column)
+        yield from self._legend(report.verdict for report in judged)
+        left_out = len(judged) - MOST_LINES
         if left_out > 0:
             yield self._dim(f" {count_of(left_out, 'more kernel')} left out")
 
-    def _kernel(self, kernel: KernelCost, whole_us: float, column: _Column) -> Iterator[str]:
+    def _kernel(self, report: KernelReport, whole_us: float, column: _Column) -> Iterator[str]:
         recording = self.report.recording
-        verdict = judge_kernel(kernel, recording)
+        kernel, verdict = report.kernel, report.verdict
         us = kernel_us(kernel)
         share = _share(us, whole_us)
         name = " ".join(filter(None, (kernel.op, _short_name(kernel.name))))

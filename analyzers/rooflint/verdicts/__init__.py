@@ -25,6 +25,7 @@ from rooflint.verdicts import (
 )
 from rooflint.verdicts.overhead_bound import mean_kernel_us, show_launches
 from rooflint.verdicts.rates import DONE_RATIO
+from rooflint.verdicts.roofline import kernel_us
 from rooflint.verdicts.step import judge_busy, judge_idle, weigh
 
 # Most decisive first: a busy unit binds whatever else is true; a grid that cannot fill the GPU
@@ -79,13 +80,6 @@ def judge_step(recording: Recording) -> Verdict:
         recording,
         ((judge_kernel(kernel, recording).limiter, kernel_us(kernel)) for kernel in kernels),
     )
-
-
-def kernel_us(kernel: KernelCost) -> float:
-    """GPU time of a kernel; of a report without a timeline, as ncu timed it."""
-    if kernel.gpu_us > 0 or kernel.counters is None:
-        return kernel.gpu_us
-    return (kernel.counters.duration_us or 0.0) * max(1, kernel.launch_count)
 
 
 def _judge_by_kernels(kernels: Sequence[KernelCost], recording: Recording) -> Verdict | None:

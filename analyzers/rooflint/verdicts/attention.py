@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rooflint.model import KernelCost, LineReport, Recording
-from rooflint.verdicts.roofline import kernel_work, peak_of
+from rooflint.verdicts.roofline import kernel_work
 
 NEAR_LINES = 10
 """Products farther than this from the softmax are not taken for its attention."""
@@ -69,7 +69,7 @@ def _fused_us(kernels: Sequence[KernelCost], recording: Recording) -> float:
     total_us = 0.0
     for kernel in kernels:
         work = kernel_work(kernel, recording)
-        peak = peak_of(work.main_pipe, work.peaks) if work and work.main_pipe else None
+        peak = work.peak_flop_per_s if work else None
         if kernel.op in _PRODUCTS:
             total_us += 1e6 * (kernel.flop or 0.0) / peak if peak else kernel.gpu_us
     return total_us

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from rooflint.model import KernelCost, Recording, Verdict
+from rooflint.model import KernelCost, Recording, Verdict, Work
 from rooflint.units import show_share
 from rooflint.verdicts.rates import BUSY_RATIO, DONE_RATIO, Rates, show_compute
 from rooflint.verdicts.roofline import (
-    Work,
     is_fp32_product,
     is_product,
     kernel_work,
-    peak_of,
     show_pipe,
 )
 from rooflint.verdicts.symptoms import PAD_ADVICE, PADDING, is_unaligned, padding_of, waste
@@ -64,7 +62,7 @@ def _verdict(kernel: KernelCost, work: Work | None, parts: list[str]) -> Verdict
 
 def show_slow_product(kernel: KernelCost, work: Work | None) -> str:
     """As in "FP32 product at 51 % of its roof"; empty if it is none that TF32 would speed up."""
-    if work is None or not is_fp32_product(kernel, work) or not peak_of("tensor tf32", work.peaks):
+    if work is None or not is_fp32_product(kernel, work) or not work.peak_of("tensor tf32"):
         return ""
     return _show_rate(kernel, work)
 
@@ -97,10 +95,10 @@ def tensor_core_gain_us(kernel: KernelCost, work: Work | None) -> float | None:
     """At most this much less over the window, if an FP32 product ran in TF32 at its roof."""
     if work is None or not is_fp32_product(kernel, work):
         return None
-    peak = peak_of("tensor tf32", work.peaks)
-    if not peak or peak <= (peak_of("fp32", work.peaks) or 0.0):
+    peak = work.peak_of("tensor tf32")
+    if work.peaks is None or not peak or peak <= (work.peak_of("fp32") or 0.0):
         return None
-    compute_us = 1e6 * work.flop / peak
-    memory_us = 1e6 * (work.byte_count or 0.0) / work.peaks.dram_bytes_per_s
+    compute_us = 1e6 * (work.flop or 0.0) / peak
+    memory_us = 1e6 * (work.dram_bytes or 0.0) / work.peaks.dram_bytes_per_s
     spared = 1 - max(compute_us, memory_us) / work.duration_us
     return kernel.gpu_us * max(0.0, spared)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from rooflint.model import KernelCost, Recording, Verdict
+from rooflint.model import KernelCost, Recording, Verdict, Work
 from rooflint.units import show_share
 from rooflint.verdicts.compute_bound import TF32_ADVICE, show_slow_product, tensor_core_gain_us
 from rooflint.verdicts.rates import BUSY_RATIO, DONE_RATIO, Rates, show_bandwidth
-from rooflint.verdicts.roofline import BEYOND, Work, kernel_work
+from rooflint.verdicts.roofline import BEYOND, kernel_work
 from rooflint.verdicts.symptoms import (
     COALESCE_ADVICE,
     PAD_ADVICE,

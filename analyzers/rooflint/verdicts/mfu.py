@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from rooflint.model import KernelCost, Recording
 from rooflint.units import show_flop, show_flop_rate, show_share
-from rooflint.verdicts.roofline import BEYOND, is_product, peak_of, peaks_of, pipe_of, show_pipe
+from rooflint.verdicts.roofline import BEYOND, is_product, peaks_of, pipe_of, show_pipe
 from rooflint.verdicts.step import window_us
 from rooflint.verdicts.wording import a_step
 
@@ -46,7 +46,7 @@ def find_mfu(recording: Recording) -> Mfu | None:
         elif kernel.model_flop is None and not _multiplies_nothing(kernel):
             unknown_us += kernel.gpu_us
     pipe = max(sorted(flop_by_pipe), key=flop_by_pipe.__getitem__, default=None)
-    peak = peak_of(pipe, peaks) if pipe else None
+    peak = peaks.of(pipe) if pipe else None
     if pipe is None or not peak:
         return None
     peak *= recording.device.count

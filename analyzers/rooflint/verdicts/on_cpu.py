@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rooflint.model import Limiter, LineCost, Recording, Verdict
+from rooflint.model import Limiter, LineCost, Recording, Verdict, Work
 from rooflint.units import show_byte_rate, show_flop_rate, show_share, show_us
 from rooflint.verdicts.rates import DONE_RATIO, show_of
-from rooflint.verdicts.roofline import Work, line_work, peak_of, show_pipe
+from rooflint.verdicts.roofline import cost_work, show_pipe
 from rooflint.verdicts.step import weigh, window_us
 from rooflint.verdicts.wording import count_of
 
@@ -19,7 +19,7 @@ the roof that the work is under. Farther below, something else does, that only c
 def judge_line(cost: LineCost, recording: Recording) -> Verdict | None:
     if cost.device_us <= 0:
         return None
-    work = line_work(cost, recording)
+    work = cost_work(cost, recording)
     ratio = max(work.compute_ratio or 0.0, work.memory_ratio or 0.0) if work else 0.0
     if work is None or not ratio:
         return Verdict("unknown", "FLOPs and bytes of its operators are not known")
@@ -42,16 +42,17 @@ def judge_line(cost: LineCost, recording: Recording) -> Verdict | None:
 
 
 def _show_rate(work: Work, compute: bool) -> str:
-    pipe = work.main_pipe
-    if compute and pipe and (peak := peak_of(pipe, work.peaks)):
-        if work.flop_per_s > peak:
+    pipe, rate = work.main_pipe, work.flop_per_s or 0.0
+    if compute and pipe and (peak := work.peak_of(pipe)):
+        if rate > peak:
             reached = show_flop_rate(peak)
             return (
-                f"{show_pipe(pipe)} at {show_flop_rate(work.flop_per_s)},"
+                f"{show_pipe(pipe)} at {show_flop_rate(rate)},"
                 f" more than a large product reached here ({reached})"
             )
-        return f"{show_pipe(pipe)} at {show_of(work.flop_per_s, peak, show_flop_rate)}"
-    moved, peak = work.bytes_per_s or 0.0, work.peaks.dram_bytes_per_s
+        return f"{show_pipe(pipe)} at {show_of(rate, peak, show_flop_rate)}"
+    moved = work.bytes_per_s or 0.0
+    peak = work.peaks.dram_bytes_per_s if work.peaks else moved
     cached = ", some of it from cache" if moved > peak else ""
     return f"moves {show_of(moved, peak, show_byte_rate)}{cached}"
 

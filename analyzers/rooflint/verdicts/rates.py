@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rooflint.model import Counters, KernelCost, Recording
+from rooflint.model import Counters, KernelCost, Recording, Work
 from rooflint.units import show_byte_rate, show_flop_rate, show_share
-from rooflint.verdicts.roofline import BEYOND, Work, kernel_work, peak_of
+from rooflint.verdicts.roofline import BEYOND, kernel_work
 
 BUSY_RATIO = 0.6
 """A unit below this share of its peak is not what the kernel waits for (Nsight Compute draws
@@ -71,17 +71,15 @@ def _binding(levels: dict[str, float], memory_ratio: float) -> str:
 
 def show_compute(work: Work) -> str:
     """The rate as in "51 % of its roof (34 of 67 TFLOP/s)": of the peak of its main pipe."""
-    pipe = work.main_pipe
-    peak = peak_of(pipe, work.peaks) if pipe else None
+    rate, peak = work.flop_per_s or 0.0, work.peak_flop_per_s
     if peak is None:
-        return show_flop_rate(work.flop_per_s)
-    rates = show_of(work.flop_per_s, peak, show_flop_rate)
-    return f"{show_share(work.flop_per_s / peak)} of its roof ({rates})"
+        return show_flop_rate(rate)
+    return f"{show_share(rate / peak)} of its roof ({show_of(rate, peak, show_flop_rate)})"
 
 
 def show_bandwidth(work: Work) -> str | None:
     """The rate as in "85 % of bandwidth (2.84 of 3.35 TB/s)"; `None`: bytes are not known."""
-    if work.bytes_per_s is None or work.memory_ratio is None:
+    if work.bytes_per_s is None or work.memory_ratio is None or work.peaks is None:
         return None
     rates = show_of(work.bytes_per_s, work.peaks.dram_bytes_per_s, show_byte_rate)
     return f"{show_share(work.memory_ratio)} of bandwidth ({rates})"

@@ -8,92 +8,73 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
-from rooflint.model import KernelCost, LineCost, Peaks, Provenance, Recording
+from rooflint.model import KernelCost, LineCost, Peaks, Recording, Work
 from rooflint.verdicts.gpus import find_peaks
 
 BEYOND = 1.05
 """More than any rate can be of its peak, measuring errors and clocks included."""
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Operations by pipe, and bytes, done in some time. `None` bytes: not known."""
-
-    duration_us: float
-    flop_by_pipe: Mapping[str, float]
-    byte_count: float | None
-    peaks: Peaks
-    provenance: Provenance
-
-    @property
-    def flop(self) -> float:
-        return sum(self.flop_by_pipe.values())
-
-    @property
-    def compute_ratio(self) -> float | None:
-        """Share of peak of the busiest arithmetic pipe; `None`: no operations or no peak known."""
-        shares = [
-            _per_s(flop, self.duration_us) / peak
-            for pipe, flop in self.flop_by_pipe.items()
-            if flop and (peak := peak_of(pipe, self.peaks))
-        ]
-        return max(shares, default=None)
-
-    @property
-    def memory_ratio(self) -> float | None:
-        """Share of the peak DRAM bandwidth."""
-        if self.byte_count is None:
-            return None
-        return _per_s(self.byte_count, self.duration_us) / self.peaks.dram_bytes_per_s
-
-    @property
-    def roof_ratio(self) -> float | None:
-        """Achieved rate as a share of the roof at this intensity.
-
-        A share far above 1 is none: those bytes came from a cache, those FLOPs from another pipe.
-        """
-        ratios = (self.compute_ratio, self.memory_ratio)
-        known = [min(1.0, ratio) for ratio in ratios if ratio is not None and ratio < BEYOND]
-        return max(known, default=None)
-
-    @property
-    def main_pipe(self) -> str | None:
-        """The pipe that did most of the operations."""
-        pipes = [pipe for pipe, flop in self.flop_by_pipe.items() if flop]
-        return max(pipes, key=self.flop_by_pipe.__getitem__, default=None)
-
-    @property
-    def flop_per_s(self) -> float:
-        return _per_s(self.flop, self.duration_us)
-
-    @property
-    def bytes_per_s(self) -> float | None:
-        return None if self.byte_count is None else _per_s(self.byte_count, self.duration_us)
-
-
 def kernel_work(kernel: KernelCost, recording: Recording) -> Work | None:
-    """One launch of a kernel, from counters if there are any, else from the op's shapes."""
-    peaks = peaks_for(kernel, recording)
-    if peaks is None:
-        return None
-    counters = kernel.counters
-    if counters and counters.duration_us and (counters.flop_by_pipe or counters.dram_bytes):
+    """All launches of a kernel, from counters if there are any, else from the op's shapes."""
+    peaks, counters = peaks_for(kernel, recording), kernel.counters
+    count = max(1, kernel.launch_count)
+    if counters and counters.duration_us:
         us = counters.duration_us
-        flop_by_pipe = counters.flop_by_pipe or _model_flop(kernel, us, peaks)
-        return Work(us, flop_by_pipe, counters.dram_bytes, peaks, "ncu")
-    if kernel.gpu_us <= 0 or (kernel.flop is None and kernel.minimal_bytes is None):
+    elif kernel.gpu_us > 0 and (kernel.flop is not None or kernel.minimal_bytes is not None):
+        us, counters = kernel.gpu_us / count, None
+    else:
         return None
-    us = kernel.gpu_us / max(1, kernel.launch_count)
-    byte_count = kernel.minimal_bytes
-    if byte_count is not None:
-        byte_count /= max(1, kernel.launch_count)
-    return Work(us, _model_flop(kernel, us, peaks), byte_count, peaks, "estimated")
+    executed: Mapping[str, float] = counters.flop_by_pipe if counters else {}
+    moved = counters.dram_bytes if counters else None
+    flop_by_pipe = executed or _model_flop(kernel, us, peaks)
+    work = Work(
+        count * us,
+        {pipe: count * flop for pipe, flop in flop_by_pipe.items()},
+        kernel.minimal_bytes if moved is None else count * moved,
+        peaks,
+        "ncu" if executed else "estimated",
+        "estimated" if moved is None else "ncu",
+        count,
+        l2_bytes=_times(count, counters.l2_bytes if counters else None),
+        l1_bytes=_times(count, counters.l1_bytes if counters else None),
+        expected_flop=kernel.flop,
+        expected_bytes=kernel.minimal_bytes,
+        padding_ratio=_padding(kernel, executed),
+        counters=counters,
+    )
+    return replace(work, roof_us=_roof_us(work))
 
 
-def _model_flop(kernel: KernelCost, us: float, peaks: Peaks) -> dict[str, float]:
+def _times(count: float, amount: float | None) -> float | None:
+    return None if amount is None else count * amount
+
+
+def _roof_us(work: Work) -> float | None:
+    """A share far above 1 is none: those bytes came from a cache, those FLOPs from another pipe."""
+    ratios = (work.compute_ratio, work.memory_ratio)
+    known = [min(1.0, ratio) for ratio in ratios if ratio is not None and ratio < BEYOND]
+    return work.duration_us * max(known) if known else None
+
+
+def _padding(kernel: KernelCost, executed: Mapping[str, float]) -> float | None:
+    """Only of a product: what other kernels execute for an element is not in their shapes."""
+    if not kernel.flop or not is_product(kernel) or not any(executed.values()):
+        return None
+    return max(executed.values()) * max(1, kernel.launch_count) / kernel.flop
+
+
+def kernel_us(kernel: KernelCost) -> float:
+    """GPU time of a kernel; of a report without a timeline, as ncu timed it."""
+    if kernel.gpu_us > 0 or kernel.counters is None:
+        return kernel.gpu_us
+    return (kernel.counters.duration_us or 0.0) * max(1, kernel.launch_count)
+
+
+def _model_flop(kernel: KernelCost, us: float, peaks: Peaks | None) -> dict[str, float]:
     """What the shapes say that a launch computes, on the pipe that it did so in `us`."""
     if not kernel.flop or not kernel.precision:
         return {}
@@ -101,7 +82,7 @@ def _model_flop(kernel: KernelCost, us: float, peaks: Peaks) -> dict[str, float]
     pipe = kernel.precision
     if is_product(kernel):
         pipe = _product_pipe(kernel.precision, kernel.name)
-    peak = peak_of(pipe, peaks)
+    peak = peaks.of(pipe) if peaks else None
     if pipe == "fp32" and peak and _per_s(flop, us) > BEYOND * peak:
         pipe = "tensor tf32"  # Faster than FP32 can be: TF32 was allowed.
     return {pipe: flop}
@@ -113,13 +94,21 @@ def pipe_of(kernel: KernelCost, recording: Recording) -> str:
     return (work and work.main_pipe) or _product_pipe(kernel.precision or "fp32", kernel.name)
 
 
-def line_work(cost: LineCost, recording: Recording) -> Work | None:
+def cost_work(cost: LineCost, recording: Recording) -> Work | None:
     """All work of a line as one, from what the line itself knows (a run without a GPU)."""
-    peaks = peaks_of(recording)
-    if peaks is None or cost.device_us <= 0 or (cost.flop is None and cost.dram_bytes is None):
+    if cost.device_us <= 0 or (cost.flop is None and cost.dram_bytes is None):
         return None
     flop = {_product_pipe(cost.precision or "fp32", ""): cost.flop} if cost.flop else {}
-    return Work(cost.device_us, flop, cost.dram_bytes, peaks, "estimated")
+    work = Work(
+        cost.device_us,
+        flop,
+        cost.dram_bytes,
+        peaks_of(recording),
+        "estimated",
+        "estimated",
+        max(1, cost.launch_count),
+    )
+    return replace(work, roof_us=_roof_us(work))
 
 
 def peaks_for(kernel: KernelCost, recording: Recording) -> Peaks | None:
@@ -146,19 +135,6 @@ def _completed(own: Peaks | None, table: Peaks | None) -> Peaks | None:
         if pipe.removeprefix("tensor ") not in stated
     }
     return replace(own, flop_per_s={**rest, **own.flop_per_s}) if rest else own
-
-
-def peak_of(pipe: str, peaks: Peaks) -> float | None:
-    """Peak rate of a pipe. A table's "bf16" means tensor cores, unless it names both."""
-    tensor = f"tensor {pipe.removeprefix('tensor ')}"
-    if pipe == tensor:
-        return peaks.flop_per_s.get(pipe) or peaks.flop_per_s.get(pipe.removeprefix("tensor "))
-    if pipe in _TENSOR_TYPES and tensor not in peaks.flop_per_s:
-        return None
-    return peaks.flop_per_s.get(pipe) or None
-
-
-_TENSOR_TYPES = ("tf32", "bf16", "fp16", "fp8", "int8")
 
 
 def is_product(kernel: KernelCost) -> bool:
