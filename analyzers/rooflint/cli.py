@@ -210,7 +210,7 @@ def _show(path: str | Path, output_format: str) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     from rooflint.runs.doctor import diagnose, render_json, render_text
 
-    checks = diagnose(options.python or sys.executable)
+    checks = diagnose(options.python or sys.executable, options.measure)
     _print(render_json(checks) if options.output_format == "json" else render_text(checks))
     return CLEAN
 
@@ -297,6 +297,11 @@ def _parser() -> argparse.ArgumentParser:
     report.set_defaults(command=_report)
 
     doctor = commands.add_parser("doctor", help="what works on this machine, and what to do")
+    doctor.add_argument(
+        "--measure",
+        action="store_true",
+        help="also measure what the GPU reaches, and keep it for rooflines (under 30 s)",
+    )
     doctor.set_defaults(command=_doctor)
     for command in (profile, doctor):
         command.add_argument(

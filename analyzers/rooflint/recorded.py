@@ -37,6 +37,12 @@ class Peaks:
     dram_bytes_per_s: float
     provenance: Provenance
     source: str
+    """The datasheet's address, or how they were measured."""
+
+    @property
+    def ridge_flop_per_byte(self) -> dict[str, float]:
+        """From this many FLOPs a byte on, arithmetic is the limit and no longer DRAM."""
+        return {name: rate / self.dram_bytes_per_s for name, rate in self.flop_per_s.items()}
 
     def of(self, pipe: str) -> float | None:
         """Peak rate of a pipe. A table's "bf16" means tensor cores, unless it names both."""
@@ -484,6 +490,9 @@ class Recording:
     replay: Replay | None = field(default=None, repr=False, compare=False)
     """The recorded steps, to be run on paper with something gone; `None`: a note says why."""
     peaks: Peaks | None = None
+    """The roof as the recording itself states it."""
+    measured_peaks: Peaks | None = None
+    """What `rooflint doctor --measure` found that such a device reaches."""
     window_busy_us: float | None = None
     """`gpu_busy_us` of the work that the window launched, where the trace holds more than that."""
     window_span_us: float | None = None

@@ -24,7 +24,8 @@
 - `anatomy`: where this Python keeps its stacks, for whoever looks at them from outside
 - `counters`: the ranges that ncu is told to look at
 - `traces`: whether the script has left anything behind
-- `facts`: the device, the versions, the host's peak rates
+- `facts`: the device and the versions
+- `peaks`: what a device reaches: products and copies, timed
 - `folder`: writes the recording, atomically
 
 Standard library and torch alone; Python 3.9 and torch 2.1 or newer.

@@ -1,11 +1,10 @@
-"""What the run ran on: the device, the versions, and the host's peak rates."""
+"""What the run ran on: the device and the versions."""
 
 from __future__ import annotations
 
 import os
 import platform
 import re
-import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,37 +67,6 @@ def cpu_name() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine() or "CPU"
-
-
-def host_peaks() -> dict[str, Any]:
-    """What the CPU reaches in this process: a large FP32 product, a copy larger than its caches."""
-    import torch
-
-    with torch.inference_mode():
-        side = 1024
-        a, b, out = torch.ones(side, side), torch.ones(side, side), torch.empty(side, side)
-        product_s = _best_seconds(lambda: torch.mm(a, b, out=out), 0.2)
-        source = torch.ones(16 << 20)
-        target = torch.empty_like(source)
-        copy_s = _best_seconds(lambda: target.copy_(source), 0.2)
-    return {
-        "flop_per_s": {"fp32": 2 * side**3 / product_s},
-        "dram_bytes_per_s": 2 * source.numel() * source.element_size() / copy_s,
-    }
-
-
-def _best_seconds(run: Any, budget_s: float) -> float:
-    """The quickest of some runs, the first one left out."""
-    run()
-    best = float("inf")
-    end = time.perf_counter() + budget_s
-    while True:
-        start = time.perf_counter()
-        run()
-        now = time.perf_counter()
-        best = min(best, now - start)
-        if now > end:
-            return best
 
 
 def _driver() -> str | None:

@@ -630,7 +630,9 @@ class Recorder:
             if self._cuda:
                 meta["device"] = facts.gpu()
             elif ended and self._profiler and self._trace_written and not self._killed:
-                meta["host_peaks"] = facts.host_peaks()
+                from rooflint_recorder import peaks
+
+                meta["host_peaks"] = peaks.of_cpu()
         with self._noting("The sources could not be kept"):
             recording_folder.write_sources(self._folder, self._files.texts())
             for path, sha256 in self._files.hashes().items():

@@ -11,10 +11,12 @@
 - `functions`: whose line it is, by the source
 - `costs`: all of these, added up by line and kernel
 - `counters`, `counter_join`: what ncu's metrics mean, and whose kernel they are
+- `measured_peaks`: what was measured that GPUs reach
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from rooflint.model import ProfileError, Recording
@@ -25,6 +27,14 @@ def read(path: str | Path) -> Recording:
 
     Raises `ProfileError`.
     """
+    from rooflint.profiles.measured_peaks import find
+
+    recording = _read(Path(path))
+    driver = recording.versions.get("driver")
+    return replace(recording, measured_peaks=find(recording.device, driver))
+
+
+def _read(path: Path) -> Recording:
     from rooflint.profiles.counter_join import recording_of_launches
     from rooflint.profiles.folder import read_folder
     from rooflint.profiles.ncu_csv import read_csv
@@ -32,7 +42,6 @@ def read(path: str | Path) -> Recording:
     from rooflint.profiles.streams import sniff
     from rooflint.profiles.torch_trace import read_trace
 
-    path = Path(path)
     if path.is_dir():
         return read_folder(path)
     match sniff(path):

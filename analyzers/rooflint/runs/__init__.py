@@ -13,6 +13,7 @@
 - `plan`: chooses the launches that ncu is to measure
 - `ncu`: finds ncu, runs it, says what is missing
 - `doctor`: what works on this machine
+- `measure`: what its GPU reaches
 """
 
 from __future__ import annotations

@@ -118,8 +118,12 @@ def peaks_for(kernel: KernelCost, recording: Recording) -> Peaks | None:
 
 
 def peaks_of(recording: Recording) -> Peaks | None:
-    """The device's roof: as the recording states it, completed by the table of GPUs."""
-    return _completed(recording.peaks, find_peaks(recording.device))
+    """The device's roof: as the recording states it, completed by the table of GPUs.
+
+    Of one that is not in the table, by what was measured.
+    """
+    table = find_peaks(recording.device) or recording.measured_peaks
+    return _completed(recording.peaks, table)
 
 
 def _completed(own: Peaks | None, table: Peaks | None) -> Peaks | None:
@@ -134,7 +138,11 @@ def _completed(own: Peaks | None, table: Peaks | None) -> Peaks | None:
         for pipe, peak in table.flop_per_s.items()
         if pipe.removeprefix("tensor ") not in stated
     }
-    return replace(own, flop_per_s={**rest, **own.flop_per_s}) if rest else own
+    if not rest:
+        return own
+    names = ", ".join(show_pipe(pipe) for pipe in rest)
+    source = f"{own.source}; {names}: {table.source}"
+    return replace(own, flop_per_s={**rest, **own.flop_per_s}, source=source)
 
 
 def is_product(kernel: KernelCost) -> bool:

@@ -1,0 +1,242 @@
+"""What doctor measures, keeps and says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch.overrides import TorchFunctionMode
+
+from rooflint.model import Device, ProfileError
+from rooflint.profiles import measured_peaks, read
+from rooflint.profiles.measured_peaks import Measured
+from rooflint.runs import doctor, measure
+from rooflint.verdicts.roofline import peaks_of
+from rooflint_recorder import peaks
+
+NEW_GPU = Device("cuda", "NVIDIA X1000", sm_count=200)
+MEASURED = Measured(NEW_GPU, {"fp32": 9e13, "bf16": 9e14}, 6e12, "2026-11-30", "600.10")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_what_a_cpu_reaches_is_measured_in_another_process() -> None:
+    (measurement,) = measure.measure(sys.executable)
+    assert measurement.measured.device.kind == "cpu" and measurement.doubt is None
+    rates = measurement.measured.flop_per_s
+    assert rates.keys() == {"fp64", "fp32", "bf16"}
+    # No CPU is slower than 1 GFLOP/s and 0.1 GB/s, none faster than 1 PFLOP/s and 10 TB/s.
+    assert all(1e9 < rate < 1e15 for rate in rates.values())
+    assert 1e8 < measurement.measured.dram_bytes_per_s < 1e13
+    assert "torch" not in _modules_of_doctor()
+
+
+def test_a_python_without_torch_is_told(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('no torch here')")
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path} exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    with pytest.raises(ProfileError, match=r"nothing could be measured: .*no torch here"):
+        measure.measure(str(python))
+
+
+def test_a_gpu_that_no_table_has_gets_its_roof_from_its_measurement(tmp_path: Path) -> None:
+    recording = read(trace_of(NEW_GPU, tmp_path))
+    assert peaks_of(recording) is None
+    measured_peaks.keep(MEASURED)
+    roof = peaks_of(read(trace_of(NEW_GPU, tmp_path)))
+    assert roof and roof.provenance == "measured"
+    assert roof.flop_per_s["bf16"] == 9e14 and roof.dram_bytes_per_s == 6e12
+    assert roof.source == "`rooflint doctor --measure` of 2026-11-30"
+    assert roof.ridge_flop_per_byte["bf16"] == pytest.approx(150)
+
+
+def test_a_gpu_of_the_table_keeps_its_datasheet(tmp_path: Path) -> None:
+    h200 = Device("cuda", "NVIDIA H200", sm_count=132)
+    measured_peaks.keep(replace(MEASURED, device=h200))
+    roof = peaks_of(read(trace_of(h200, tmp_path)))
+    assert roof and roof.flop_per_s["bf16"] == 989e12 and roof.source.startswith("https://")
+
+
+@pytest.mark.parametrize(
+    ("device", "driver", "known"),
+    [
+        (NEW_GPU, "600.10", True),
+        (NEW_GPU, None, True),  # a trace made elsewhere names no driver
+        (NEW_GPU, "610.00", False),
+        (replace(NEW_GPU, sm_count=None), None, True),
+        (replace(NEW_GPU, sm_count=100), "600.10", False),
+        (replace(NEW_GPU, name="NVIDIA X1000 MIG 1g.10gb", sm_count=16), "600.10", False),
+    ],
+)
+def test_a_measurement_is_of_one_gpu_and_driver(
+    device: Device, driver: str | None, known: bool
+) -> None:
+    measured_peaks.keep(MEASURED)
+    assert (measured_peaks.find(device, driver) is not None) is known
+
+
+def test_the_newest_measurement_counts() -> None:
+    measured_peaks.keep(MEASURED)
+    newer = replace(MEASURED, day="2027-01-01", driver="610.00", dram_bytes_per_s=7e12)
+    measured_peaks.keep(newer)
+    assert measured_peaks.find(NEW_GPU, None) == newer.peaks
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", '{"format": 2}', '{"format": 1, "name": "NVIDIA X1000"}', None],
+    ids=["empty", "list", "newer", "half", "no rate"],
+)
+def test_a_file_that_is_no_measurement_is_passed_over(content: str | None) -> None:
+    path = measured_peaks.keep(MEASURED)
+    entry = {**json.loads(path.read_text()), "dram_bytes_per_s": 0}
+    path.write_text(json.dumps(entry) if content is None else content)
+    assert measured_peaks.find(NEW_GPU, None) is None
+
+
+def test_a_busy_gpu_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = measured_as(monkeypatch, "another process kept it busy for 50% of the time before")
+    assert not checks[0].ok and "not kept: another process" in checks[0].detail
+    assert measured_peaks.find(NEW_GPU, None) is None
+
+
+def test_what_was_measured_stands_beside_the_datasheet(monkeypatch: pytest.MonkeyPatch) -> None:
+    h200 = Device("cuda", "NVIDIA H200", sm_count=132)
+    measured = replace(MEASURED, device=h200, flop_per_s={"bf16": 842e12}, dram_bytes_per_s=4.2e12)
+    checks = {check.name: check for check in measured_as(monkeypatch, None, measured)}
+    assert checks["BF16 product"].detail == "842 of 989 TFLOP/s: 85 %"
+    assert checks["BF16 product"].numbers == {"measured": 842e12, "peak": 989e12}
+    assert checks["large copy"].detail == "4.2 of 4.8 TB/s: 88 %"
+    assert "kept in" in checks["measured"].detail
+
+
+def test_a_cache_that_cannot_be_written_is_told(
+    monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    cache.write_text("a file")
+    check = measured_as(monkeypatch, None)[0]
+    assert "cannot be written" in check.detail and "XDG_CACHE_HOME" in (check.remedy or "")
+
+
+@pytest.mark.parametrize(
+    ("uuid", "spread", "said"),
+    [
+        ("aa-11", 0.01, "50%"),
+        ("bb-22", 0.01, None),
+        ("bb-22", 0.4, "varied"),
+        ("cc-33", 0.01, None),  # nvidia-smi does not name it: nothing is known
+    ],
+)
+def test_only_the_gpu_that_others_use_is_doubted(uuid: str, spread: float, said: str | None):
+    device = {"uuid": uuid, "spread_ratio": spread}
+    doubt = measure._doubt(device, {"GPU-aa-11": 0.5, "GPU-bb-22": 0.0})
+    assert (doubt is None) if said is None else (doubt and said in doubt)
+
+
+def test_the_gpus_way_runs_through_where_a_cpu_plays_the_gpu(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Everything but the numbers: types that a CPU cannot multiply are told as such."""
+    monkeypatch.setattr(peaks, "SIDES", (64, 128))
+    monkeypatch.setattr(peaks, "GPU_BUDGET_S", 0.01)
+    monkeypatch.setattr(torch, "cuda", played_gpu())
+    with OnTheCpu():
+        (found,) = peaks._gpus()
+    rates, absent = found["flop_per_s"], found["absent"]
+    assert {*rates, *absent} == {"tensor fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8"}
+    assert {"tensor fp64", "fp32", "tf32", "bf16"} <= rates.keys()
+    assert all(rate > 0 for rate in rates.values()) and all(absent.values())
+    assert found["dram_bytes_per_s"] > 0 and found["uuid"] == "aa-11"
+    assert found["name"] == "NVIDIA X1000" and found["spread_ratio"] >= 0
+
+
+# --- helpers ----------------------------------------------------------------------------
+
+
+def measured_as(
+    monkeypatch: pytest.MonkeyPatch, doubt: str | None, measured: Measured = MEASURED
+) -> list[doctor.Check]:
+    measurement = measure.Measurement(measured, {}, doubt)
+    monkeypatch.setattr(doctor, "measure", lambda python: [measurement])
+    return list(doctor._measurements(sys.executable))
+
+
+def trace_of(device: Device, folder: Path) -> Path:
+    trace = {
+        "deviceProperties": [{"id": 0, "name": device.name, "numSms": device.sm_count}],
+        "traceEvents": [
+            {
+                "ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 5, "pid": 0, "tid": 7,
+                "args": {"device": 0, "stream": 7, "correlation": 1},
+            }
+        ],
+    }  # fmt: skip
+    path = folder / "trace.json"
+    path.write_text(json.dumps(trace))
+    return path
+
+
+def _modules_of_doctor() -> list[str]:
+    code = (
+        "import sys, rooflint.runs.doctor as doctor; doctor.diagnose();"
+        "print([name for name in sys.modules if name in ('torch', 'pandas', 'lsprotocol')])"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return eval(said.stdout)
+
+
+class OnTheCpu(TorchFunctionMode):
+    """Makes what is asked for on the GPU on the CPU."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if kwargs.get("device") == "cuda":
+            kwargs["device"] = "cpu"
+        return func(*args, **kwargs)
+
+
+def played_gpu() -> SimpleNamespace:
+    class Event:
+        def __init__(self, enable_timing: bool) -> None:
+            assert enable_timing
+
+        def record(self) -> None:
+            self.at = time.perf_counter()
+
+        def synchronize(self) -> None:
+            pass
+
+        def elapsed_time(self, end: Event) -> float:
+            return 1e3 * (end.at - self.at)
+
+    properties = SimpleNamespace(
+        name="NVIDIA X1000",
+        major=9,
+        minor=0,
+        multi_processor_count=200,
+        total_memory=1 << 30,
+        L2_cache_size=1 << 20,
+        uuid="aa-11",
+    )
+    return SimpleNamespace(
+        device_count=lambda: 1,
+        current_device=lambda: 0,
+        set_device=lambda index: None,
+        get_device_properties=lambda index: properties,
+        mem_get_info=lambda index=0: (64 << 20, 1 << 30),
+        empty_cache=lambda: None,
+        Event=Event,
+    )
