@@ -156,12 +156,6 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path, capsys: Any) -> None:
     assert code == 0 and "there are no Python files" in err
 
 
-def test_a_notebook_is_not_called_clean(tmp_path: Path, capsys: Any) -> None:
-    (tmp_path / "train.ipynb").write_text('{"cells": []}')
-    code, out, err = run(capsys, "check", str(tmp_path / "train.ipynb"))
-    assert code == 2 and out == "" and "notebook" in err
-
-
 @pytest.mark.parametrize(
     "words",
     [

@@ -52,9 +52,11 @@ def check(
 
     Without a project the file is judged alone, whatever it imports.
     """
+    from rooflint.notebooks import is_notebook, with_fixes_in_cells
     from rooflint.rules import check_file
 
-    return check_file(file, config, project)
+    findings = check_file(file, config, project)
+    return with_fixes_in_cells(findings, file.text) if is_notebook(file.path) else findings
 
 
 def open_configs() -> Configs:

@@ -87,6 +87,8 @@ def _check(options: argparse.Namespace) -> int:
 
 def _check_paths(options: argparse.Namespace) -> int:
     from rooflint.files import find_files, named_alike, project_folders, read_text, text_of
+    from rooflint.notebooks import OtherLanguage, is_notebook
+    from rooflint.notebooks import place as named_place
 
     findings: list[Finding] = []
     texts: dict[str, str] = {}
@@ -108,7 +110,12 @@ def _check_paths(options: argparse.Namespace) -> int:
     project = rooflint.open_project(lambda: map(str, files), text_of, folders)
     for name in project.in_order():
         with _Told() as problem:
-            file = project.file(name) or rooflint.open_source(name, read_text(Path(name)))
+            try:
+                file = project.file(name) or rooflint.open_source(name, read_text(Path(name)))
+            except OtherLanguage as error:
+                if name in paths:
+                    _say(str(error))
+                continue
             of_file = rooflint.check(file, settings[Path(name).parent], project)
             project.release(name)
             if of_file:
@@ -116,14 +123,17 @@ def _check_paths(options: argparse.Namespace) -> int:
                 texts[name] = file.text
             if file.syntax_error is not None:
                 place, what = file.syntax_error.span, file.syntax_error.message
-                at = f"{name}:{place.line}:{place.column + 1}"
+                at = f"{named_place(name, place.line, file.text)}:{place.column + 1}"
                 raise RooflintError(f"{at}: {what}: {file.syntax_error.remedy}")
         failed |= problem.told
     findings.sort(key=lambda finding: finding.span)
+    for because in (because for finding in findings for because in finding.because):
+        if (name := because.span.path) not in texts and is_notebook(name):
+            texts[name] = text_of(name) or ""  # Its cells are to be named.
     if options.output_format == "json":
         from rooflint.outputs.findings_json import render as render_json
 
-        _print(render_json(findings))
+        _print(render_json(findings, texts))
     elif findings or not failed:
         from rooflint.outputs.findings_text import render as render_text
 
@@ -253,7 +263,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
     check = commands.add_parser("check", help="find waits, copies and wrong timings; runs nothing")
-    check.add_argument("paths", nargs="+", metavar="PATH", help="a Python file or a folder")
+    check.add_argument("paths", nargs="+", metavar="PATH", help="a file, notebook or folder")
     check.add_argument("--no-cache", action="store_true", help="read every file anew")
     check.set_defaults(command=_check)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rooflint.config import Config, Configs
 from rooflint.model import RooflintError
+from rooflint.notebooks import SUFFIX, is_notebook, read_notebook
 from rooflint.patterns import Patterns
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _NEVER_ENTERED = frozenset(
 
 
 class FoundFiles(NamedTuple):
-    """The Python files of a folder."""
+    """The Python files and notebooks of a folder."""
 
     paths: tuple[str, ...]
     note: str | None = None
@@ -33,7 +34,7 @@ class FoundFiles(NamedTuple):
 
 
 def find_files(paths: Iterable[str | Path], configs: Configs) -> list[Path]:
-    """The Python files among `paths`, folders searched through, each once and in order.
+    """The files of Python among `paths`, folders searched through, each once and in order.
 
     Raises `RooflintError` for a path that is missing or cannot be read.
     """
@@ -46,11 +47,6 @@ def find_files(paths: Iterable[str | Path], configs: Configs) -> list[Path]:
             raise RooflintError(f"{str(given) or 'an empty path'} does not exist: check the path.")
         elif not path.is_file():
             raise RooflintError(f"{path} is neither a file nor a folder: name a Python file.")
-        elif path.suffix == ".ipynb":
-            raise RooflintError(
-                f"{path} is a notebook, which is not read: export it as a script"
-                " (jupyter nbconvert --to script) and check that."
-            )
         elif not os.access(path, os.R_OK):
             raise RooflintError(f"{path} cannot be read: check its permissions.")
         else:
@@ -80,7 +76,7 @@ def _without_detours(path: str) -> str:
 def python_files(
     root: str | Path, configs: Configs, limit: int, cancelled: Event | None = None
 ) -> FoundFiles:
-    """The first Python files of a folder, those that the settings or .gitignore leave out apart.
+    """The first files of a folder, those that the settings or .gitignore leave out apart.
 
     Once `cancelled` is set no more folders are gone through.
     """
@@ -95,7 +91,9 @@ def python_files(
 
 
 def read_text(path: Path) -> str:
-    """The text of a Python file in the encoding that it declares."""
+    """The text of a Python file in the encoding that it declares, or of a notebook's cells."""
+    if is_notebook(path.name):
+        return read_notebook(path)
     try:
         with path.open("rb") as stream:
             encoding, _ = tokenize.detect_encoding(stream.readline)
@@ -145,7 +143,7 @@ class _Folder(NamedTuple):
 
 
 def _walk(root: Path, configs: Configs, cancelled: Event | None = None) -> Iterator[str]:
-    """The Python files below a folder, in order: the files of a folder, then its folders."""
+    """The files below a folder, in order: the files of a folder, then its folders."""
     real = root.resolve()
     config = configs.at(real)
     inside = config.inside(real)
@@ -169,7 +167,7 @@ def _walk(root: Path, configs: Configs, cancelled: Event | None = None) -> Itera
             if own_config.root != folder.config.root:
                 folder = folder._replace(config=own_config, inside="")
         for name in files:
-            if name.endswith(".py") and not _left_out(folder, name, False):
+            if name.endswith((".py", SUFFIX)) and not _left_out(folder, name, False):
                 yield _below(folder.path, name)
         entered = [
             _Folder(

@@ -16,9 +16,12 @@ from dataclasses import dataclass
 
 from rooflint.mend import TOO_DEEP, parse, read
 from rooflint.model import SourceSpan
+from rooflint.notebooks import is_notebook, plain_lines
 
 _CONTINUES = re.compile(r"(?:elif|else|except|finally)\b|[)\]}#\s]")
 _EMPTY = re.compile(r"\s*(?:#.*)?$")
+_LINE_OF_PIECE = re.compile(r" on line \d+| \(detected at line \d+\)")
+"""The parser is given a piece of the file and counts from there."""
 _MOST_MERGES = 40
 
 
@@ -111,6 +114,8 @@ class SourceFile:
         # CRLF and lone CR end lines for Python and for editors; form feeds do not.
         plain = text[1:] if marked else text
         lines = tuple(re.split(r"\r\n|\r|\n", plain) if "\r" in plain else plain.split("\n"))
+        if is_notebook(path):
+            lines = plain_lines(lines)
         if previous is not None and previous.path == path and previous.blocks:
             placed = _after_edit(previous, lines)
         else:
@@ -125,6 +130,7 @@ class SourceFile:
                 line, column, message = block.problem
                 at = start + line - 1
                 column += marked and at == 1
+                message = _LINE_OF_PIECE.sub("", message)
                 problem = SyntaxProblem(SourceSpan(path, at, column, at, column + 1), message)
         blocks = tuple(block for _, block in placed)
         return SourceFile(path, text, lines, blocks, places, problem, marked)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from rooflint.model import Finding, SourceSpan
+from rooflint.notebooks import cell_at
 
 
-def render(findings: Iterable[Finding]) -> str:
-    """A list with one object for each finding."""
-    return json.dumps([to_object(finding) for finding in findings], indent=2)
+def render(findings: Iterable[Finding], texts: Mapping[str, str]) -> str:
+    """A list with one object for each finding. `texts` are the files by path."""
+    return json.dumps([to_object(finding, texts) for finding in findings], indent=2)
 
 
-def to_object(finding: Finding) -> dict[str, object]:
+def to_object(finding: Finding, texts: Mapping[str, str]) -> dict[str, object]:
     """One finding, as `check` and `report` write it."""
     return {
-        **_place(finding.span),
+        **_place(finding.span, texts),
         "rule": finding.rule,
         "kind": finding.kind,
         "severity": finding.severity,
@@ -27,21 +28,30 @@ def to_object(finding: Finding) -> dict[str, object]:
         "fixes": [
             {
                 "title": fix.title,
-                "edits": [{**_place(edit.span), "text": edit.text} for edit in fix.edits],
+                "edits": [{**_place(edit.span, texts), "text": edit.text} for edit in fix.edits],
             }
             for fix in finding.fixes
         ],
         "because": [
-            {**_place(because.span), "message": because.message} for because in finding.because
+            {**_place(because.span, texts), "message": because.message}
+            for because in finding.because
         ],
     }
 
 
-def _place(span: SourceSpan) -> dict[str, object]:
+def _place(span: SourceSpan, texts: Mapping[str, str]) -> dict[str, object]:
     return {
         "path": span.path,
-        "line": span.line,
+        **line_fields(span.path, span.line, texts),
         "column": span.column + 1,
-        "end_line": span.end_line,
+        "end_line": line_fields(span.path, span.end_line, texts)["line"],
         "end_column": span.end_column + 1,
     }
+
+
+def line_fields(path: str | None, line: int | None, texts: Mapping[str, str]) -> dict[str, object]:
+    """A line; of a notebook: its cell, by number and by id, and the line within."""
+    cell = cell_at(path, line, texts.get(path, "")) if path and line else None
+    if cell is None or line is None:
+        return {"line": line}
+    return {"cell": cell.number, "cell_id": cell.name or None, "line": cell.line(line)}

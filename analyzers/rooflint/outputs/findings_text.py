@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from rooflint.model import Because, Finding
+from rooflint.notebooks import cell_at, name_line, place
 
 _PLURAL = {"error": "errors", "warning": "warnings", "information": "notes", "hint": "hints"}
 
@@ -14,39 +15,41 @@ _PLURAL = {"error": "errors", "warning": "warnings", "information": "notes", "hi
 def render(findings: Iterable[Finding], texts: Mapping[str, str]) -> str:
     """Each finding under its line of source, then a summary line. `texts` are the files by path."""
     findings = list(findings)
-    parts = [_excerpt(finding, texts.get(finding.span.path, "")) for finding in findings]
+    parts = [_excerpt(finding, texts) for finding in findings]
     return "\n\n".join([*parts, _summary(findings)])
 
 
-def _excerpt(finding: Finding, text: str) -> str:
+def _excerpt(finding: Finding, texts: Mapping[str, str]) -> str:
     span = finding.span
+    text = texts.get(span.path, "")
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     source = lines[span.line - 1] if span.line <= len(lines) else ""
     shift = 1 if span.line == 1 and text.startswith("\ufeff") else 0
     start = span.column - shift
     end = span.end_column - shift if span.end_line == span.line else len(source)
-    number = str(span.line)
+    cell = cell_at(span.path, span.line, text)
+    number = str(cell.line(span.line) if cell else span.line)
     gutter = " " * len(number)
     underline = "".join("\t" if c == "\t" else " " * _width(c) for c in source[:start]) + "~" * max(
         1, sum(_width(c) for c in source[start:end])
     )
     shown = [
-        f"{span.path}:{span.line}:{span.column + 1}: {finding.severity}: "
+        f"{place(span.path, span.line, text)}:{span.column + 1}: {finding.severity}: "
         f"{finding.message}  rooflint({finding.rule})",
         f"{number} | {source}",
         f"{gutter} | {underline}",
     ]
     if finding.because:
-        reasons = " · ".join(_because(b, span.path) for b in finding.because)
+        reasons = " · ".join(_because(b, span.path, texts) for b in finding.because)
         shown.append(f"{gutter} | {reasons}")
     if finding.fixes:
         shown.append(f"{gutter} | Quick fix: " + " · ".join(fix.title for fix in finding.fixes))
     return "\n".join(shown)
 
 
-def _because(why: Because, path: str) -> str:
-    at = f"line {why.span.line}" if why.span.path == path else f"{why.span.path}:{why.span.line}"
-    return f"{why.message} ({at})"
+def _because(why: Because, path: str, texts: Mapping[str, str]) -> str:
+    name = name_line if why.span.path == path else place
+    return f"{why.message} ({name(why.span.path, why.span.line, texts.get(why.span.path, ''))})"
 
 
 def _summary(findings: list[Finding]) -> str:

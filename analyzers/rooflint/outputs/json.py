@@ -23,7 +23,7 @@ from rooflint.model import (
     Verdict,
     Work,
 )
-from rooflint.outputs.findings_json import to_object
+from rooflint.outputs.findings_json import line_fields, to_object
 from rooflint.profiles.functions import functions_by_line
 from rooflint.verdicts.mfu import Mfu, find_mfu
 
@@ -35,7 +35,8 @@ def render(report: Report) -> str:
 
 def _report(report: Report) -> dict[str, object]:
     recording = report.recording
-    functions = {path: functions_by_line(text) for path, text in recording.sources.items()}
+    texts = recording.sources
+    functions = {path: functions_by_line(text) for path, text in texts.items()}
     return {
         "device": recording.device.name,
         "step_us": recording.step_us,
@@ -57,8 +58,8 @@ def _report(report: Report) -> dict[str, object]:
             for copy in recording.copies
         ],
         "unattributed_us": recording.unattributed_us,
-        "lines": [_line(line, functions.get(line.path, {})) for line in report.lines],
-        "kernels": [_kernel(kernel) for kernel in report.kernels],
+        "lines": [_line(line, functions.get(line.path, {}), texts) for line in report.lines],
+        "kernels": [_kernel(kernel, texts) for kernel in report.kernels],
         "window_us": recording.window_us,
         "window_busy_us": recording.busy_us,
         "plain_step_us": recording.plain_step_us,
@@ -70,7 +71,12 @@ def _report(report: Report) -> dict[str, object]:
         "python": _python(recording.python) if recording.python else None,
         "verdict": _verdict(report.step),
         "gains": [
-            {"title": gain.title, "saves_us": gain.saves_us, "path": gain.path, "line": gain.line}
+            {
+                "title": gain.title,
+                "saves_us": gain.saves_us,
+                "path": gain.path,
+                **line_fields(gain.path, gain.line, texts),
+            }
             for gain in report.gains
         ],
         "notes": list(recording.notes),
@@ -117,12 +123,14 @@ def _python(python: PythonTime) -> dict[str, object]:
     }
 
 
-def _line(line: LineReport, functions: Mapping[int, str]) -> dict[str, object]:
+def _line(
+    line: LineReport, functions: Mapping[int, str], texts: Mapping[str, str]
+) -> dict[str, object]:
     cost, verdict = line.cost or LineCost(line.path, line.line), line.verdict
     measured = line.cost is not None
     return {
         "path": line.path,
-        "line": line.line,
+        **line_fields(line.path, line.line, texts),
         "function": cost.function or functions.get(line.line),
         "forward_us": cost.forward_us if measured else None,
         "backward_us": cost.backward_us if measured else None,
@@ -134,7 +142,7 @@ def _line(line: LineReport, functions: Mapping[int, str]) -> dict[str, object]:
         "roof_ratio": verdict.roof_ratio if verdict else None,
         "verdict": verdict.limiter if verdict else "unknown",
         "provenance": verdict.provenance if verdict else None,
-        "findings": [to_object(finding) for finding in line.findings],
+        "findings": [to_object(finding, texts) for finding in line.findings],
         "launch_idle_us": cost.launch_idle_us if measured else None,
         "wait_count": cost.wait_count if measured else None,
         "cpu_us": cost.cpu_us,
@@ -179,12 +187,12 @@ def _idle(idle_us: Mapping[IdleCause, float]) -> dict[str, float]:
     return {cause.replace(" ", "_"): us for cause, us in sorted(idle_us.items())}
 
 
-def _kernel(report: KernelReport) -> dict[str, object]:
+def _kernel(report: KernelReport, texts: Mapping[str, str]) -> dict[str, object]:
     kernel = report.kernel
     return {
         "name": kernel.name,
         "path": kernel.path,
-        "line": kernel.line,
+        **line_fields(kernel.path, kernel.line, texts),
         "launch_count": kernel.launch_count,
         "gpu_us": kernel.gpu_us,
         **_verdict(report.verdict),
