@@ -7,7 +7,9 @@ import gzip
 import hashlib
 import json
 import logging
+import lzma
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -45,6 +47,9 @@ def make_editor() -> LanguageClient:
 
     features[lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS] = publish_diagnostics
     editor.feature(lsp.CLIENT_REGISTER_CAPABILITY)(lambda params: None)
+    editor.refreshed = []
+    for refresh in (lsp.WORKSPACE_CODE_LENS_REFRESH, lsp.WORKSPACE_INLAY_HINT_REFRESH):
+        editor.feature(refresh)(lambda params, refresh=refresh: editor.refreshed.append(refresh))
     return editor
 
 
@@ -539,6 +544,77 @@ async def test_the_numbers_of_a_gpu_run_stand_on_its_lines(client: LanguageClien
     assert "stale: the line was changed since it was measured" in stale
 
 
+async def test_what_the_steps_and_functions_cost_stands_above_them(
+    client: LanguageClient, tmp_path: Path
+):
+    uri = await open_example(client, tmp_path, "train_h200")
+    lenses = await lenses_of(client, uri)
+    # 14 waits in the 3 recorded steps, and a step of 17.2 ms without the recorder.
+    assert lenses[83] == ["step 17.2 ms · GPU busy 93 % · 4.67 syncs", "profile again"]
+    # `Block.forward`: lines 55 to 58, of which 56 alone is 18 % of the GPU's time.
+    assert lenses[53] == ["GPU 7.03 ms a step (44 %) on its own lines"]
+    assert set(lenses) == {44, 53, 68, 83}  # `Tokens.__getitem__` and `main` hold under 5 %
+    # What is above moves them; a measured line that is changed is told of.
+    change(client, uri, 2, (55, 16), (55, 16), "1 * ")
+    change(client, uri, 3, (0, 0), (0, 0), "# one\n")
+    lenses = await lenses_of(client, uri)
+    assert set(lenses) == {45, 54, 69, 84}
+    assert lenses[84][0].endswith("before 1 measured line changed")
+    client.workspace_did_change_configuration(
+        lsp.DidChangeConfigurationParams({"rooflint": {"codeLens": False}})
+    )
+    assert await lenses_of(client, uri) == {}
+
+
+async def test_what_lines_cost_stands_at_their_ends(client: LanguageClient, tmp_path: Path):
+    uri = await open_example(client, tmp_path, "train_h200")
+    hints = await hints_of(client, uri)
+    assert hints[55] == "GPU 2.94 ms (18 %)"
+    assert hints[91] == "GPU 303 µs (1.9 %) · GPU idles 287 µs"
+    assert 92 not in hints  # `loss.item()` waits for 0.07 % of the step
+    change(client, uri, 2, (55, 16), (55, 16), "1 * ")
+    change(client, uri, 3, (0, 0), (0, 0), "# one\n")
+    assert (await hints_of(client, uri))[56] == "GPU 2.94 ms (18 %) · (stale)"
+    client.workspace_did_change_configuration(
+        lsp.DidChangeConfigurationParams({"rooflint": {"inlayHints": False}})
+    )
+    assert await hints_of(client, uri) == {}
+
+
+async def test_where_nothing_was_measured_nothing_stands_above_or_behind_lines(
+    client: LanguageClient, tmp_path: Path
+):
+    uri = open_text(client, tmp_path / "train.py", TRAIN)
+    assert (await lenses_of(client, uri), await hints_of(client, uri)) == ({}, {})
+
+
+async def test_the_editor_is_told_to_ask_again_once_something_was_measured(
+    client: Any, tmp_path: Path
+):
+    uri = await open_example(client, tmp_path, "train_h200")
+    assert await hints_of(client, uri)
+    assert set(client.refreshed) == {"workspace/codeLens/refresh", "workspace/inlayHint/refresh"}
+    await execute(client, "rooflint.server.clear")
+    assert client.refreshed[2:] == client.refreshed[:2]
+    assert (await lenses_of(client, uri), await hints_of(client, uri)) == ({}, {})
+
+
+async def test_an_edited_file_whose_measured_text_is_lost_says_since_when(
+    client: LanguageClient, tmp_path: Path
+):
+    folder = tmp_path / ".rooflint" / "recordings" / "h200"
+    example_project("train_h200", tmp_path)
+    for source in (folder / "sources").iterdir():
+        source.unlink()
+    text = (tmp_path / "train.py").read_text()
+    uri = open_text(client, tmp_path / "train.py", "# another\n" + text)
+    ((line, (said,)),) = (await lenses_once_measured(client, uri)).items()
+    assert line == 0
+    assert said.startswith("measured 29 Nov ")
+    assert said.endswith("was not kept: profile again")
+    assert await hints_of(client, uri) == {}
+
+
 async def test_a_trace_from_elsewhere_is_imported_and_cleared(client: LanguageClient):
     trace = Path(__file__).parent / "profiles" / "recordings" / "line_trace.json.gz"
     answer = await execute(client, "rooflint.server.import", str(trace))
@@ -821,6 +897,51 @@ def h200_project(folder: Path) -> tuple[Path, str]:
     meta = {"format": 1, "device": device, "files": files, "exit": {"code": 0}}
     (recording / "meta.json").write_text(json.dumps(meta))
     return file, source.decode()
+
+
+def example_project(name: str, folder: Path) -> Path:
+    """A project that holds an example and its recording from an H200."""
+    tests = Path(__file__).parent
+    target = folder / ".rooflint" / "recordings" / "h200"
+    shutil.copytree(tests / "profiles" / "recordings" / name, target)
+    packed = target / "counters.ncu-rep.xz"
+    (target / "counters.ncu-rep").write_bytes(lzma.decompress(packed.read_bytes()))
+    (source,) = (target / "sources").iterdir()
+    file = folder / f"{name.removesuffix('_h200')}.py"
+    shutil.copy(source, file)
+    return file
+
+
+async def open_example(client: LanguageClient, folder: Path, name: str) -> str:
+    """An example, once its recording is shown."""
+    file = example_project(name, folder)
+    uri = open_text(client, file, file.read_text())
+    await lenses_once_measured(client, uri)
+    return uri
+
+
+async def lenses_once_measured(client: Any, uri: str) -> dict[int, list[str]]:
+    while not (lenses := await lenses_of(client, uri)):
+        await client.publications.get()
+    return lenses
+
+
+async def lenses_of(client: LanguageClient, uri: str) -> dict[int, list[str]]:
+    """What stands above lines, from 0."""
+    params = lsp.CodeLensParams(lsp.TextDocumentIdentifier(uri))
+    lenses: dict[int, list[str]] = {}
+    for lens in await client.text_document_code_lens_async(params) or ():
+        assert lens.command
+        lenses.setdefault(lens.range.start.line, []).append(lens.command.title)
+    return lenses
+
+
+async def hints_of(client: LanguageClient, uri: str) -> dict[int, str]:
+    """What stands at the ends of lines, from 0."""
+    whole = lsp.Range(lsp.Position(0, 0), lsp.Position(9999, 0))
+    params = lsp.InlayHintParams(lsp.TextDocumentIdentifier(uri), whole)
+    hints = await client.text_document_inlay_hint_async(params) or ()
+    return {hint.position.line: str(hint.label) for hint in hints}
 
 
 Place = tuple[int, int]

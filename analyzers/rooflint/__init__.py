@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 from rooflint.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from pathlib import Path
     from threading import Event
 
     from rooflint.config import Config, Configs
     from rooflint.flow import Project as Project
+    from rooflint.glance import Glance as Glance
     from rooflint.model import Finding, Fix, LineReport, Recording, Report, Severity
+    from rooflint.remap import FollowedFile as FollowedFile
     from rooflint.runs.request import ProfileRequest, Progress
     from rooflint.source import SourceFile
 
@@ -160,11 +162,18 @@ def cost_sentence(line: LineReport, report: Report) -> str | None:
     return cost_sentence(line, report)
 
 
-def follow_edits(report: Report, texts: Mapping[str, str]) -> dict[str, dict[int, LineReport]]:
-    """The report's lines by path and line as the files stand now; changed lines are `stale`.
+def follow_file(report: Report, path: str, text: str) -> FollowedFile | None:
+    """What was measured of a file, on its lines as its text stands now; changed lines are `stale`.
 
-    `texts` are the current texts of the files to ask about, by path.
+    `None`: it is no file that was recorded.
     """
-    from rooflint.remap import follow
+    from rooflint.remap import follow_file
 
-    return follow(report, texts)
+    return follow_file(report, path, text)
+
+
+def glance_at(report: Report, file: FollowedFile) -> Glance:
+    """What is said of a file in few words: above its loop and functions, and behind its lines."""
+    from rooflint.glance import glance_at
+
+    return glance_at(report, file)

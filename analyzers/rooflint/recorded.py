@@ -507,6 +507,12 @@ class Recording:
     steps_seen: int | None = None
     first_step: int | None = None
     """Which of the `steps_seen` steps the window starts at, from 0."""
+    step_line: tuple[str, int] | None = None
+    """Path and line of the loop whose iterations are the steps, where the recording names it."""
+    steps_are_calls: bool = False
+    """The steps are calls of a function, and `step_line` is its first line."""
+    made_at: str | None = None
+    """When it was made, as ISO 8601 has it."""
     argv: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
     source_hashes: Mapping[str, str] = field(default_factory=dict[str, str])

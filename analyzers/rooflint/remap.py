@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from hashlib import sha256
 from pathlib import Path, PurePath
@@ -22,18 +22,49 @@ Place = tuple[int, bool]
 """A line's place in the edited text, and whether the line itself was changed."""
 
 
+@dataclass(frozen=True, slots=True)
+class FollowedFile:
+    """A recorded file as its text stands now."""
+
+    path: str
+    recorded_path: str
+    source: str | None
+    """The text that was measured; `None`: it was not kept, and is not the present one."""
+    lines: Mapping[int, LineReport]
+    """What was measured, by present line."""
+    places: Mapping[int, Place] | None
+    """Where each recorded line is now; `None`: all where they were."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the text is another one, and what was measured cannot be told."""
+        return self.source is None
+
+    def line(self, recorded: int) -> int | None:
+        """Where a recorded line is now."""
+        if self.places is None:
+            return recorded
+        return self.places[recorded][0] if recorded in self.places else None
+
+
 def follow(report: Report, texts: Mapping[str, str]) -> dict[str, dict[int, LineReport]]:
     """The report's lines by path and line as the files stand now; changed lines are `stale`."""
+    files = {path: follow_file(report, path, text) for path, text in texts.items()}
+    return {path: dict(file.lines) for path, file in files.items() if file}
+
+
+def follow_file(report: Report, path: str, text: str) -> FollowedFile | None:
+    """What was measured of a file as its text stands now; `None`: it was not recorded."""
     by_path: dict[str, list[LineReport]] = {}
     for line in report.lines:
         by_path.setdefault(line.path, []).append(line)
-    followed: dict[str, dict[int, LineReport]] = {}
-    for path, text in texts.items():
-        recorded = find_recorded_path(path, text, report.recording, by_path)
-        if recorded is not None:
-            places = _places(recorded, text, report.recording)
-            followed[path] = dict(_move(by_path.get(recorded, ()), path, places))
-    return followed
+    recorded = find_recorded_path(path, text, report.recording, by_path)
+    if recorded is None:
+        return None
+    places = _places(recorded, text, report.recording)
+    source = text if places is None else report.recording.sources.get(recorded)
+    lines = dict(_move(by_path.get(recorded, ()), path, places))
+    return FollowedFile(path, recorded, source, lines, places)
 
 
 def find_recorded_path(

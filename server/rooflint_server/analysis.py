@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ import rooflint
 from rooflint.model import Finding, LineReport
 
 if TYPE_CHECKING:
-    from rooflint import Project
+    from rooflint import Glance, Project
     from rooflint.config import Config
     from rooflint.model import Report
     from rooflint.source import SourceFile
@@ -45,6 +45,8 @@ class Analysis:
     findings: tuple[Finding, ...] = ()
     reports: dict[int, LineReport] | None = None
     """All that is known of its lines, by line from 1; `None`: the look at it failed."""
+    glance: Glance | None = None
+    """What was measured, in few words; `None`: nothing was."""
 
     def line(self, line: int, now: Sequence[str]) -> LineReport | None:
         """What is known of a line from 1 of the text as it is `now`.
@@ -92,16 +94,15 @@ def analyse(
             source = rooflint.open_source(path, "".join(text), previous)
         left_out = basis.config.excludes(path)
         findings = () if left_out else rooflint.check(source, basis.config, project)
-    measured = (
-        rooflint.follow_edits(basis.report, {path: "".join(text)}).get(path, {})
-        if basis.report
-        else {}
-    )
-    return Analysis(basis, text, source, findings, _join(path, measured, findings))
+    followed = basis.report and rooflint.follow_file(basis.report, path, "".join(text))
+    if basis.report is None or followed is None:
+        return Analysis(basis, text, source, findings, _join(path, {}, findings))
+    glance = rooflint.glance_at(basis.report, followed)
+    return Analysis(basis, text, source, findings, _join(path, followed.lines, findings), glance)
 
 
 def _join(
-    path: str, measured: dict[int, LineReport], findings: tuple[Finding, ...]
+    path: str, measured: Mapping[int, LineReport], findings: tuple[Finding, ...]
 ) -> dict[int, LineReport]:
     """Findings beside the costs of their lines."""
     lines = {line: replace(report, findings=()) for line, report in measured.items()}

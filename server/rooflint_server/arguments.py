@@ -1,4 +1,4 @@
-"""What an editor asks to profile → ProfileRequest; what does not fit gets a sentence."""
+"""What an editor sets and asks for → our values; what does not fit gets a sentence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from rooflint.model import RooflintError
 from rooflint.runs.request import ProfileRequest, WindowOptions
-from rooflint_server.session import Session
+from rooflint_server.session import Session, Settings
 from rooflint_server.to_lsp import to_path
 
 USAGE = (
@@ -35,7 +35,7 @@ def to_request(arguments: Sequence[Any] | None, session: Session) -> ProfileRequ
     path = file_of(options.get("uri"))
     root = session.root_of(path)
     return ProfileRequest(
-        python=_text(options, "python") or session.python or _own_python(),
+        python=_text(options, "python") or session.settings.python or _own_python(),
         target=(path, *_texts(options, "args")),
         cwd=_folder(options) or root,
         root=root,
@@ -54,6 +54,21 @@ def file_of(uri: object) -> str:
     if path is None or not Path(path).is_absolute() or not Path(path).is_file():
         raise RooflintError(f"{uri} is not a file on this machine: save it first")
     return path
+
+
+def to_settings(section: Mapping[str, Any], before: Settings) -> Settings:
+    """The settings with those that an editor sends; what is not named, or no setting, stays."""
+    python = section.get("python")
+    return Settings(
+        python=(python or None) if isinstance(python, str) else before.python,
+        inlay_hints=_switch(section, "inlayHints", before.inlay_hints),
+        code_lens=_switch(section, "codeLens", before.code_lens),
+    )
+
+
+def _switch(section: Mapping[str, Any], name: str, before: bool) -> bool:
+    value = section.get(name)
+    return value if isinstance(value, bool) else before
 
 
 def _text(options: Mapping[str, Any], name: str) -> str:

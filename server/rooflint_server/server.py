@@ -23,7 +23,7 @@ import rooflint
 from rooflint.model import Finding, Report, RooflintError
 from rooflint_server import cards, to_lsp
 from rooflint_server.analysis import Analysis
-from rooflint_server.arguments import to_request
+from rooflint_server.arguments import to_request, to_settings
 from rooflint_server.document import Document
 from rooflint_server.progress import Listener, close_progress, open_progress
 from rooflint_server.session import Run, Session
@@ -158,8 +158,11 @@ async def initialized(params: lsp.InitializedParams) -> None:
 
 @handles(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
 async def did_change_configuration(params: lsp.DidChangeConfigurationParams) -> None:
+    before = session.settings
     _take_settings(params.settings)
     await _ask_settings()
+    if session.settings != before:
+        _refresh_hints()
 
 
 @handles(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
@@ -184,9 +187,7 @@ def _take_settings(settings: object) -> None:
     whole = cast("dict[str, Any]", settings)
     section: Any = whole.get("rooflint", whole)
     if isinstance(section, dict):
-        python: Any = cast("dict[str, Any]", section).get("python")
-        if isinstance(python, str):
-            session.python = python or None
+        session.settings = to_settings(cast("dict[str, Any]", section), session.settings)
 
 
 @handles(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
@@ -325,10 +326,19 @@ def _publish(document: Document, diagnostics: list[lsp.Diagnostic]) -> None:
 
 
 def _show_anew() -> None:
-    """What was measured has changed: have every open file's diagnostics drawn again."""
+    """What was measured has changed: have all that is shown of open files drawn again."""
     if session.editor.pulls:
         server.workspace_diagnostic_refresh(None)
+    _refresh_hints()
     protocol().wake()
+
+
+def _refresh_hints() -> None:
+    """Have the editor ask again for what stands above and behind lines."""
+    if lsp.WORKSPACE_CODE_LENS_REFRESH in session.editor.refreshes:
+        server.workspace_code_lens_refresh(None)
+    if lsp.WORKSPACE_INLAY_HINT_REFRESH in session.editor.refreshes:
+        server.workspace_inlay_hint_refresh(None)
 
 
 # --- on a line ----------------------------------------------------------------------------
@@ -355,6 +365,28 @@ async def hover(params: lsp.HoverParams) -> lsp.Hover | None:
         profile_command=session.editor.profile_command,
     )
     return to_lsp.to_hover(document, known.line, card, session.editor) if card else None
+
+
+@handles(lsp.TEXT_DOCUMENT_CODE_LENS, lsp.CodeLensOptions())
+async def code_lens(params: lsp.CodeLensParams) -> list[lsp.CodeLens] | None:
+    document = _document(params.text_document)
+    if document is None or not session.settings.code_lens:
+        return None
+    analysis = await session.know(document)
+    return analysis.glance and to_lsp.to_lenses(document, analysis.glance, session.editor)
+
+
+@handles(lsp.TEXT_DOCUMENT_INLAY_HINT, lsp.InlayHintOptions())
+async def inlay_hint(params: lsp.InlayHintParams) -> list[lsp.InlayHint] | None:
+    document = _document(params.text_document)
+    if document is None or not session.settings.inlay_hints:
+        return None
+    analysis = await session.know(document)
+    report, glance = analysis.basis.report, analysis.glance
+    if report is None or glance is None:
+        return None
+    lines, encoding = analysis.reports or {}, session.editor.encoding
+    return to_lsp.to_inlay_hints(document, glance, lines, report, params.range, encoding)
 
 
 @handles(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix]))

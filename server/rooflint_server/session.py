@@ -46,12 +46,28 @@ class Editor:
     markdown: bool = False
     profile_command: str | None = None
     """Its own command to profile a file, which links in hovers may start."""
+    again_command: str | None = None
+    """Its own command to profile a file again; it takes the file's URI."""
+    draws_heat: bool = False
+    """It marks lines by what they cost, and wants to be told of them."""
+    refreshes: frozenset[str] = frozenset()
+    """Which requests it makes again when it is told to (`workspace/codeLens/refresh`, ...)."""
     versioned_edits: bool = False
     progress: bool = False
     watches: bool = False
     """It tells of files that change on disk."""
     settings: bool = False
     """It can be asked for settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the user has set in the editor."""
+
+    python: str | None = None
+    """The interpreter to profile with."""
+    inlay_hints: bool = True
+    code_lens: bool = True
 
 
 @dataclass(slots=True)
@@ -80,8 +96,7 @@ class Session:
 
     editor: Editor = field(default_factory=Editor)
     folders: list[str] = field(default_factory=list[str])
-    python: str | None = None
-    """The interpreter to profile with, if the settings name one."""
+    settings: Settings = field(default_factory=Settings)
     documents: dict[str, Document] = field(default_factory=dict[str, Document])
     reports: dict[str, Report] = field(default_factory=dict[str, Report])
     """What was measured, by project root; replaced whole."""

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from lsprotocol import types as lsp
 from pygls import uris
 
+import rooflint
 from rooflint.model import Edit, Finding, Fix, LineReport, Report, Severity, SourceSpan
 from rooflint_server.document import Document, Encoding, Place, count_units
 from rooflint_server.measured import device_us, finding_as_measured, line_as_measured
 from rooflint_server.session import Editor
+
+if TYPE_CHECKING:
+    from rooflint import Glance
 
 SOURCE = "rooflint"
 
@@ -38,18 +42,32 @@ def to_editor(
     formats = text.hover.content_format if text and text.hover else None
     name = getattr(encoding, "value", encoding)
     own = cast("dict[str, object]", options) if isinstance(options, dict) else {}
-    profile_command = own.get("profileCommand")
+
+    def own_command(name: str) -> str | None:
+        value = own.get(name)
+        return value if isinstance(value, str) else None
+
     return Editor(
         encoding=_ENCODINGS.get(name, "utf-16"),
         pulls=bool(text and text.diagnostic and again and again.refresh_support),
         related=any(way and way.related_information for way in ways),
         markdown=bool(formats) and formats[0] == lsp.MarkupKind.Markdown,
-        profile_command=profile_command if isinstance(profile_command, str) else None,
+        profile_command=own_command("profileCommand"),
+        again_command=own_command("profileAgainCommand"),
+        draws_heat=own.get("heat") is True,
+        refreshes=frozenset(_refreshes(workspace)),
         versioned_edits=bool(edits and edits.document_changes),
         progress=bool(can.window and can.window.work_done_progress),
         watches=bool(watching and watching.dynamic_registration),
         settings=bool(workspace and workspace.configuration),
     )
+
+
+def _refreshes(workspace: lsp.WorkspaceClientCapabilities | None) -> Iterator[str]:
+    if workspace and workspace.code_lens and workspace.code_lens.refresh_support:
+        yield lsp.WORKSPACE_CODE_LENS_REFRESH
+    if workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support:
+        yield lsp.WORKSPACE_INLAY_HINT_REFRESH
 
 
 _ENCODINGS: dict[str | None, Encoding] = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-32": "utf-32"}
@@ -141,6 +159,38 @@ def to_hover(document: Document, line: int, card: str, editor: Editor) -> lsp.Ho
     kind = lsp.MarkupKind.Markdown if editor.markdown else lsp.MarkupKind.PlainText
     place = to_line_range(document, line, editor.encoding)
     return lsp.Hover(lsp.MarkupContent(kind, card), place)
+
+
+def to_lenses(document: Document, glance: Glance, editor: Editor) -> list[lsp.CodeLens]:
+    """What stands above the loop of the steps and above functions, and the way to measure again."""
+    lenses: list[lsp.CodeLens] = []
+    for heading in glance.headings:
+        place = to_line_range(document, heading.line, editor.encoding)
+        # A command without a name is a text that leads nowhere.
+        lenses.append(lsp.CodeLens(place, lsp.Command(heading.text, "")))
+        if heading.of_steps:
+            again = editor.again_command or "rooflint.server.profile"
+            command = lsp.Command("profile again", again, arguments=[document.uri])
+            lenses.append(lsp.CodeLens(place, command))
+    return lenses
+
+
+def to_inlay_hints(
+    document: Document,
+    glance: Glance,
+    lines: Mapping[int, LineReport],
+    report: Report,
+    wanted: lsp.Range,
+    encoding: Encoding,
+) -> list[lsp.InlayHint]:
+    """What the lines in a range cost, at their ends."""
+    hints: list[lsp.InlayHint] = []
+    for line in glance.lines:
+        if wanted.start.line <= line.line - 1 <= wanted.end.line:
+            end = to_line_range(document, line.line, encoding).end
+            said = rooflint.cost_sentence(lines[line.line], report) if line.line in lines else None
+            hints.append(lsp.InlayHint(end, line.text, None, None, said, padding_left=True))
+    return hints
 
 
 def to_code_action(

@@ -82,6 +82,9 @@ def read_folder(folder: Path) -> Recording:
         plain_step_us=plain_step_us,
         steps_seen=_whole(window.get("steps_seen")),
         first_step=_whole(window.get("first_step")),
+        step_line=_step_line(window),
+        steps_are_calls=window.get("steps_are_calls") is True,
+        made_at=str(meta.get("made_at") or "") or None,
         argv=tuple(str(argument) for argument in _list(meta.get("argv"))),
         versions={
             **recording.versions,
@@ -96,6 +99,13 @@ def read_folder(folder: Path) -> Recording:
         exit_code=code if isinstance(code := end.get("code"), int) else None,
         notes=(*notes, *recording.notes),
     )
+
+
+def _step_line(window: Mapping[str, Any]) -> tuple[str, int] | None:
+    place = _list(window.get("step_line"))
+    if len(place) == 2 and isinstance(place[0], str) and isinstance(place[1], int):
+        return place[0], place[1]
+    return None
 
 
 def _place(name: str) -> tuple[str, int]:

@@ -9,13 +9,18 @@ import warnings
 def functions_by_line(text: str) -> dict[int, str]:
     """The qualified name of the innermost function around each line; a text that is no Python
     has none."""
+    return {line: name for line, (name, _) in definitions_by_line(text).items()}
+
+
+def definitions_by_line(text: str) -> dict[int, tuple[str, int]]:
+    """The same, and the line where that function begins, its decorators included."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # The user's own warnings are not for this report.
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
-    names: dict[int, str] = {}
+    found: dict[int, tuple[str, int]] = {}
     # Outer functions before inner ones, whose lines are named anew.
     todo: list[tuple[ast.AST, str]] = [(tree, "")]
     for node, prefix in todo:
@@ -23,12 +28,13 @@ def functions_by_line(text: str) -> dict[int, str]:
             inner = prefix
             if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 name = prefix + child.name
-                names |= dict.fromkeys(range(child.lineno, _end(child) + 1), name)
+                first = min([child.lineno, *(each.lineno for each in child.decorator_list)])
+                found |= dict.fromkeys(range(child.lineno, _end(child) + 1), (name, first))
                 inner = f"{name}.<locals>."
             elif isinstance(child, ast.ClassDef):
                 inner = f"{prefix}{child.name}."
             todo.append((child, inner))
-    return names
+    return found
 
 
 def _end(node: ast.stmt) -> int:
