@@ -46,7 +46,7 @@ def in_one_of_five_runs(test: Callable[..., None]) -> Callable[..., None]:
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="stacks are read on Linux")
 
 
-@pytest.mark.parametrize("version", VERSIONS[2:])  # older ones lose much of short functions
+@pytest.mark.parametrize("version", VERSIONS)
 @in_one_of_five_runs
 def test_the_cpu_time_of_lines_is_what_the_scripts_own_clock_says(
     tmp_path: Path, version: str

@@ -61,10 +61,21 @@ def write_process(folder: str, files: OwnFiles) -> None:
         "recorder": os.path.dirname(os.path.abspath(__file__)) + os.sep,
         "own": files.own,
         "foreign": files.foreign,
+        "outermost": _outermost_frame(),
     }
     with open(path + ".part", "w", encoding="utf-8") as file:
         json.dump(said, file)
     os.replace(path + ".part", path)
+
+
+def _outermost_frame() -> int | None:
+    """Where this thread's first frame lies, if Python's frames are objects of their own."""
+    if sys.version_info >= (3, 11):
+        return None
+    frame = sys._getframe()  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back is not None:
+        frame = frame.f_back
+    return id(frame)
 
 
 def remove_process(folder: str) -> None:

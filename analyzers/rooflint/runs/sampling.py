@@ -207,6 +207,7 @@ class _Looks:
         self._own = tuple(process["own"])
         self._foreign = tuple(process["foreign"])
         self._recorder: str = process["recorder"]
+        self._outermost: int | None = process["outermost"]
         self._plain, self._marked, self._marking = plain, marked, marking
         self._seen = plain
         self._paths: dict[str, str | None] = {}
@@ -252,7 +253,8 @@ class _Looks:
         if late or not self._seen.sample_count:  # before the first look the script only started
             self._charge_nobody(thread, cpu_s)
         is_main = number == self._pid
-        stack, in_torch = self._own_lines(self._stacks.stack(address))
+        frames = self._stacks.stack(address, self._outermost if is_main else None)
+        stack, in_torch = self._own_lines(frames)
         seen = self._seen
         if stack is None:  # the recorder's own work is none of the script's
             if works:

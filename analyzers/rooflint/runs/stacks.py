@@ -19,6 +19,7 @@ WORD = 8
 TAGS = 0xF
 MOST_FRAMES = 4000
 MOST_THREADS = 500
+MOST_READS = 20
 NEAR_BYTES = 4096
 """Frames of one thread mostly lie behind each other: so much is read at once."""
 
@@ -79,14 +80,27 @@ class Stacks:
         for address in addresses:
             yield self._word(address + anatomy["native_id"]), address
 
-    def stack(self, thread: int) -> list[tuple[Code, int]]:
-        """Code and line of each frame, the innermost first."""
+    def stack(self, thread: int, outermost: int | None = None) -> list[tuple[Code, int]]:
+        """Code and line of each frame, the innermost first.
+
+        Before Python 3.11 a function that has just returned leaves a frame that leads nowhere: so
+        it is read again until it leads to the `outermost` one, if that is known.
+        """
+        for _ in range(MOST_READS - 1):
+            stack, last = self._stack(thread)
+            if outermost in (None, last):
+                return stack
+        return self._stack(thread)[0]
+
+    def _stack(self, thread: int) -> tuple[list[tuple[Code, int]], int]:
+        """A stack, and where its last frame lies."""
         anatomy = self._anatomy
         frame = thread
         for offset in anatomy["frame"]:
             frame = self._word(frame + offset)
         size = max(anatomy["code"] + WORD, anatomy["back"] + WORD, anatomy["place"] + WORD)
         near, start = b"", 0
+        last = frame
         stack: list[tuple[Code, int]] = []
         for _ in range(MOST_FRAMES):
             if not frame:
@@ -104,8 +118,8 @@ class Stacks:
                 line = code.lines.at(self._offset(near, at, address))
                 if line:
                     stack.append((code, line))
-            frame = _word(near, at + anatomy["back"])
-        return stack
+            last, frame = frame, _word(near, at + anatomy["back"])
+        return stack, last
 
     def _offset(self, near: bytes, at: int, code: int) -> int:
         """Which instruction of its code a frame is at, in bytes."""
