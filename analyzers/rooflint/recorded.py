@@ -166,6 +166,9 @@ class KernelCost:
     minimal_bytes: float | None = None
     """What the op's shapes say must move, over all launches."""
     counters: Counters | None = None
+    rows: tuple[tuple[str, int], ...] = ()
+    """Of a matrix product: which of its dimensions M, N and K lie in rows in memory, and how many
+    elements apart these rows are; where the trace says."""
 
 
 @dataclass(frozen=True, slots=True)

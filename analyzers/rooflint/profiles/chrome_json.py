@@ -90,6 +90,8 @@ class Args(Protocol):
     def types(self) -> object: ...  # Input type
     @property
     def values(self) -> object: ...  # Concrete Inputs
+    @property
+    def strides(self) -> object: ...  # Input Strides
 
 
 class ChromeTrace:
@@ -341,6 +343,10 @@ class _PlainArgs:
     def values(self) -> object:
         return self._get("Concrete Inputs")
 
+    @property
+    def strides(self) -> object:
+        return self._get("Input Strides")
+
 
 class _PlainEvent:
     """`Event` from a dict of the standard library's decoder."""
@@ -424,8 +430,9 @@ def _msgspec_decoder(exact: bool) -> Any:
         "dims_old": "Input dims",
         "types": "Input type",
         "values": "Concrete Inputs",
+        "strides": "Input Strides",
     }
-    raw = {"dims", "dims_old", "types", "values"}
+    raw = {"dims", "dims_old", "types", "values", "strides"}
     shaped = {"grid", "block"}
     args = msgspec.defstruct(
         "Args",

@@ -195,6 +195,7 @@ class _Kernel:
     short_count: int = 0
     bytes: float | None = 0.0
     precision: str | None = None
+    rows: tuple[tuple[str, int], ...] = ()
 
 
 class _Lines:
@@ -493,6 +494,7 @@ class _Lines:
                     block=block,
                     op=kernel.op,
                     precision=kernel.precision,
+                    rows=kernel.rows,
                     flop=kernel.flop,
                     model_flop=kernel.model_flop,
                     short_count=kernel.short_count,
@@ -566,6 +568,7 @@ class _Lines:
                 kernel.op = names[self.timeline.host.name[op]]
             if work:
                 kernel.precision = work.precision
+                kernel.rows = work.rows
         kernel.launch_count += 1
         kernel.ns += duration
         kernel.short_count += duration < 1000 * SHORT_US

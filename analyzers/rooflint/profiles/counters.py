@@ -49,6 +49,7 @@ def counters_of(launches: Sequence[Launch]) -> Counters:
         values = [value for part in parts if (value := get(part)) is not None]
         return fmean(values) if values else None
 
+    times_us = [part.duration_us for part in parts if part.duration_us is not None]
     pipes = sorted({pipe for part in parts for pipe in part.flop_by_pipe})
     stalls = sorted({reason for part in parts for reason, _ in part.stalls})
     shares = {
@@ -77,6 +78,14 @@ def counters_of(launches: Sequence[Launch]) -> Counters:
         sectors_per_store=mean(lambda part: part.sectors_per_store),
         stalls=tuple(sorted(shares.items(), key=lambda item: (-item[1], item[0]))),
         peaks=next((part.peaks for part in parts if part.peaks), None),
+        shortest_us=min(times_us, default=None),
+        longest_us=max(times_us, default=None),
+        dram_total_bytes=mean(lambda part: part.dram_bytes),
+        l2_bytes=mean(lambda part: part.l2_bytes),
+        l1_bytes=mean(lambda part: part.l1_bytes),
+        load_used_ratio=mean(lambda part: part.load_used_ratio),
+        store_used_ratio=mean(lambda part: part.store_used_ratio),
+        bank_conflict_ratio=mean(lambda part: part.bank_conflict_ratio),
     )
 
 
@@ -115,12 +124,18 @@ def _counters(metrics: Mapping[str, float]) -> Counters:
         sectors_per_store=_sectors(metrics, "st"),
         stalls=_stalls(metrics),
         peaks=peaks_of(metrics),
+        dram_total_bytes=_amount(metrics, "dram__bytes"),
+        l2_bytes=_l2_bytes(metrics),
+        l1_bytes=_l1_bytes(metrics),
+        load_used_ratio=_used(metrics, "ld"),
+        store_used_ratio=_used(metrics, "st"),
+        bank_conflict_ratio=_bank_conflicts(metrics),
     )
 
 
 # --- work -------------------------------------------------------------------------------
 
-_INSTRUCTIONS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
+_INSTRUCTIONS = "{}__sass_thread_inst_executed_op_{}_pred_on"
 # Operations of one thread instruction. Half-precision instructions work on pairs, as ncu's own
 # roofline counts them.
 _PIPES: dict[str, dict[str, int]] = {
@@ -128,35 +143,70 @@ _PIPES: dict[str, dict[str, int]] = {
     "fp32": {"fadd": 1, "fmul": 1, "ffma": 2},
     "fp16": {"hadd": 2, "hmul": 2, "hfma": 4},
 }
-# Top-level names: `..._sparsity_off` and `..._op_hgmma_...` are parts of them.
+# What a GPU calls its counts depends on its generation: "fp16" on Hopper is "fp16_dst_fp16" and
+# "fp16_dst_fp32" on others, "fp8" on Ada is "fp4_fp6_fp8_dst_fp32" on Blackwell. With and without
+# sparsity are parts of a count, and so are those of one instruction (`..._op_hgmma_...`).
 _TENSOR = re.compile(
-    r"sm__ops_path_tensor_src_(fp64|tf32|bf16|fp16|fp8|fp6|fp4|int8)(?:_dst_fp32)?"
+    r"sm__ops_path_tensor_src_"
+    r"(?P<type>fp64|tf32|bf16|fp16|fp8|fp4_fp6_fp8|fp6|fp4_fp6|fp4|int8|int4|int1)"
+    r"(?P<into>_dst_\w+?)?(?P<sparsity>_sparsity_(?:off|on))?"
 )
+_TENSOR_TYPES = {"fp4_fp6_fp8": "fp8", "fp4_fp6": "fp6"}
+"""Types that share a pipe are named by the widest, whose rate it has."""
 
 
 def _flop_by_pipe(metrics: Mapping[str, float]) -> dict[str, float]:
     flop: dict[str, float] = {}
     for pipe, instructions in _PIPES.items():
-        counts = {
-            name: _total(metrics, _INSTRUCTIONS.format(name).removesuffix(".sum"))
-            for name in instructions
-        }
-        if any(count is not None for count in counts.values()):
+        counts = {name: _instructions(metrics, name) for name in instructions}
+        known = [count for count in counts.values() if count is not None]
+        if len(known) == len(counts):
             flop[pipe] = sum((counts[name] or 0.0) * times for name, times in instructions.items())
-    for name in metrics:
-        base, _, rest = name.partition(".sum")
-        found = _TENSOR.fullmatch(base)
-        if found and rest in ("", ".pct_of_peak_sustained_elapsed"):
-            count = _total(metrics, base)
-            if count is not None:
-                flop[f"tensor {found[1]}"] = count
+    tensor = _tensor_flop(metrics)
+    if not any(tensor.values()) and _uses_tensor_cores(metrics):
+        return {}  # of another type than was counted: the rest alone would mislead
+    flop |= tensor
     used = {pipe: count for pipe, count in flop.items() if count}
     return used or {pipe: count for pipe, count in flop.items() if pipe == "fp32"}
 
 
+def _instructions(metrics: Mapping[str, float], name: str) -> float | None:
+    counts = (_total(metrics, _INSTRUCTIONS.format(unit, name)) for unit in ("smsp", "sm"))
+    return next((count for count in counts if count is not None), None)
+
+
+def _tensor_flop(metrics: Mapping[str, float]) -> dict[str, float]:
+    """Operations of the tensor cores by type: the sum over what they are accumulated in."""
+    counts: dict[tuple[str, str], dict[str, float]] = {}
+    for base in sorted({name.partition(".sum")[0] for name in metrics if ".sum" in name}):
+        found = _TENSOR.fullmatch(base)
+        if found:
+            count = _total(metrics, base)
+            if count is not None:
+                kind = (found["type"], found["into"] or "")
+                counts.setdefault(kind, {})[found["sparsity"] or ""] = count
+    flop: dict[str, float] = {}
+    whole = {kind for kind, into in counts if not into}
+    for (kind, into), parts in counts.items():
+        if not into or kind not in whole:
+            pipe = f"tensor {_TENSOR_TYPES.get(kind, kind)}"
+            flop[pipe] = flop.get(pipe, 0.0) + parts.get("", sum(parts.values()))
+    return flop
+
+
+def _uses_tensor_cores(metrics: Mapping[str, float]) -> bool:
+    """Whether they are busy; a few instructions of other kinds share their pipe."""
+    return any(value >= 10 for name, value in metrics.items() if _TENSOR_BUSY.fullmatch(name))
+
+
+_TENSOR_BUSY = re.compile(
+    r"sm__(?:inst_executed_pipe_tensor|pipe_tensor)\w*\.avg\.pct_of_peak_sustained_(?:active|elapsed)"
+)
+
+
 def _total(metrics: Mapping[str, float], base: str) -> float | None:
     """A count, as it was measured or from its rate."""
-    total = metrics.get(f"{base}.sum")
+    total = _amount(metrics, base)
     if total is not None:
         return total
     unit = base.partition("__")[0]
@@ -177,12 +227,56 @@ def _total(metrics: Mapping[str, float], base: str) -> float | None:
     return share / 100 * peak * cycles
 
 
+def _amount(metrics: Mapping[str, float], base: str) -> float | None:
+    """A count, as it was measured or from what passed each second."""
+    total = metrics.get(f"{base}.sum")
+    per_s, ns = metrics.get(f"{base}.sum.per_second"), metrics.get("gpu__time_duration.sum")
+    if total is not None or per_s is None or ns is None:
+        return total
+    return per_s * ns * 1e-9
+
+
 def _dram_bytes(metrics: Mapping[str, float], way: str) -> float | None:
-    for name in (f"dram__bytes_{way}.sum", f"dram__bytes_op_{way}.sum"):
-        if name in metrics:
-            return metrics[name]
-    sectors = metrics.get(f"dram__sectors_{way}.sum")
-    return None if sectors is None else sectors * 32
+    for base, size in (
+        (f"dram__bytes_{way}", 1),
+        (f"dram__bytes_op_{way}", 1),
+        (f"dram__sectors_{way}", _SECTOR_BYTES),
+        (f"dram__sectors_op_{way}", _SECTOR_BYTES),
+    ):
+        amount = _amount(metrics, base)
+        if amount is not None:
+            return size * amount
+    return None
+
+
+_SECTOR_BYTES = 32
+
+
+def _l2_bytes(metrics: Mapping[str, float]) -> float | None:
+    """What the SMs ask of L2; all that passes it also has what its own halves send each other."""
+    for base, size in (
+        ("lts__t_sectors_srcunit_tex", _SECTOR_BYTES),
+        ("lts__t_bytes", 1),
+        ("lts__t_sectors", _SECTOR_BYTES),
+    ):
+        amount = _amount(metrics, base)
+        if amount is not None:
+            return size * amount
+    return None
+
+
+def _l1_bytes(metrics: Mapping[str, float]) -> float | None:
+    whole = _amount(metrics, "l1tex__t_bytes")
+    if whole is not None:
+        return whole
+    sectors = {
+        f"{space}_{way}": _amount(metrics, f"l1tex__t_sectors_pipe_lsu_mem_{space}_op_{way}")
+        for space in ("global", "local")
+        for way in ("ld", "st")
+    }
+    if sectors["global_ld"] is None or sectors["global_st"] is None:
+        return None
+    return _SECTOR_BYTES * sum(count or 0.0 for count in sectors.values())
 
 
 def _sectors(metrics: Mapping[str, float], way: str) -> float | None:
@@ -192,6 +286,33 @@ def _sectors(metrics: Mapping[str, float], way: str) -> float | None:
     sectors = metrics.get(f"l1tex__t_sectors_pipe_lsu_mem_global_op_{way}.sum")
     requests = metrics.get(f"l1tex__t_requests_pipe_lsu_mem_global_op_{way}.sum")
     return sectors / requests if sectors is not None and requests else None
+
+
+def _used(metrics: Mapping[str, float], way: str) -> float | None:
+    """How much of the sectors that an access touches its threads ask for, whatever their width."""
+    base = f"smsp__sass_average_data_bytes_per_sector_mem_global_op_{way}"
+    ratio = metrics.get(f"{base}.ratio")
+    share = metrics.get(f"{base}.pct") if ratio is None else 100 * ratio / _SECTOR_BYTES
+    return share / 100 if share else None  # no such access at all reads 0
+
+
+def _bank_conflicts(metrics: Mapping[str, float]) -> float | None:
+    passes = metrics.get("memory_l1_wavefronts_shared")
+    ideal = metrics.get("memory_l1_wavefronts_shared_ideal")
+    if passes and ideal is not None:
+        return max(0.0, 1 - ideal / passes)
+    for ways in (("",), ("_op_ld", "_op_st")):
+        conflicts = [metrics.get(f"{_CONFLICTS}{way}.sum") for way in ways]
+        wavefronts = [metrics.get(f"{_WAVEFRONTS}{way}.sum") for way in ways]
+        known = [pair for pair in zip(conflicts, wavefronts, strict=True) if None not in pair]
+        whole = sum(wavefront or 0.0 for _, wavefront in known)
+        if whole:
+            return min(1.0, sum(conflict or 0.0 for conflict, _ in known) / whole)
+    return None
+
+
+_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared"
+_WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared"
 
 
 def _spill_bytes(metrics: Mapping[str, float]) -> float | None:
@@ -273,23 +394,30 @@ def peaks_of(metrics: Mapping[str, float]) -> Peaks | None:
         )
         if peak:
             per_cycle[precision] = peak * times
-    for name, peak in metrics.items():
-        base, _, rest = name.partition(".sum")
-        if rest != ".peak_sustained" or not peak:
-            continue
-        dense = base.removesuffix("_sparsity_off")
-        found = _TENSOR.fullmatch(dense)
-        if found:
-            # Types that sparsity doubles have the doubled rate in their top-level name.
-            halved = dense == base and found[1] != "fp64"
-            rate = peak / 2 if halved else peak
-            per_cycle[found[1]] = max(rate, per_cycle.get(found[1], 0.0))
     return Peaks(
-        flop_per_s={name: rate * sm_hz for name, rate in sorted(per_cycle.items())},
+        flop_per_s={
+            name: rate * sm_hz
+            for name, rate in sorted({**per_cycle, **_tensor_peaks(metrics)}.items())
+        },
         dram_bytes_per_s=dram * dram_hz,
         provenance="ncu",
         source="the report's own sustained peaks at the clocks of the launch",
     )
+
+
+def _tensor_peaks(metrics: Mapping[str, float]) -> dict[str, float]:
+    """Dense operations a cycle by type; accumulated in FP32 as torch does, where GPUs differ."""
+    rates: dict[tuple[str, bool], float] = {}
+    for name, peak in metrics.items():
+        base, _, rest = name.partition(".sum")
+        found = _TENSOR.fullmatch(base) if rest == ".peak_sustained" and peak else None
+        if found and found["sparsity"] != "_sparsity_on":
+            kind = _TENSOR_TYPES.get(found["type"], found["type"])
+            # Types that sparsity doubles have the doubled rate in their top-level name.
+            halved = not found["sparsity"] and kind != "fp64"
+            key = (kind, found["into"] == "_dst_fp16")
+            rates[key] = max(peak / 2 if halved else peak, rates.get(key, 0.0))
+    return {kind: rates.get((kind, False), rate) for (kind, _), rate in rates.items()}
 
 
 def _ratio(metrics: Mapping[str, float], *names: str) -> float | None:
@@ -332,7 +460,15 @@ def to_base_unit(value: float, unit: str) -> float:
 
 
 _FAMILIES = (
+    "sm__inst_executed_pipe_tensor",
+    "sm__pipe_tensor",
     "sm__ops_path_tensor_src_",
+    "dram__bytes",
+    "dram__sectors_",
+    "smsp__sass_average_data_bytes_per_sector_mem_global_op_",
+    "memory_l1_wavefronts_shared",
+    _CONFLICTS,
+    _WAVEFRONTS,
     "smsp__average_warp",
     "smsp__pcsamp_warps_issue_stalled_",
     "smsp__sass_thread_inst_executed_op_",
@@ -343,12 +479,6 @@ _FAMILIES = (
 def _wanted() -> Iterable[str]:
     yield from (
         "gpu__time_duration.sum",
-        "dram__bytes_read.sum",
-        "dram__bytes_write.sum",
-        "dram__bytes_op_read.sum",
-        "dram__bytes_op_write.sum",
-        "dram__sectors_read.sum",
-        "dram__sectors_write.sum",
         "sm__throughput.avg.pct_of_peak_sustained_elapsed",
         "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
         "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
@@ -359,9 +489,18 @@ def _wanted() -> Iterable[str]:
         "sm__warps_active.avg.pct_of_peak_sustained_active",
         "sm__maximum_warps_per_active_cycle_pct",
         "launch__waves_per_multiprocessor",
+        *(
+            f"{name}.sum{rate}"
+            for name in (
+                "lts__t_sectors_srcunit_tex",
+                "lts__t_bytes",
+                "lts__t_sectors",
+                "l1tex__t_bytes",
+            )
+            for rate in ("", ".per_second")
+        ),
         "launch__registers_per_thread",
         "derived__local_spilling_requests",
-        "dram__bytes.sum.peak_sustained",
         "dram__cycles_elapsed.avg.per_second",
     )
     yield from _LIMITS

@@ -30,13 +30,15 @@ class Work:
     model_flop: float | None = None
     """Of a product as torch counts it, attention without regard to its mask; of others 0."""
     precision: str | None = None
+    rows: tuple[tuple[str, int], ...] = ()
+    """Of a matrix product: as in `KernelCost.rows`."""
 
 
 class ShapeTable:
     """The distinct operators with their shapes: a step's few hundred, not millions."""
 
     def __init__(self) -> None:
-        self._numbers: dict[tuple[str, object, object, object], int] = {}
+        self._numbers: dict[tuple[str, object, object, object, object], int] = {}
         self._works: list[Work] = [Work(0.0, 0.0, 0.0)]
 
     def number(self, name: str, args: Args) -> int:
@@ -49,7 +51,8 @@ class ShapeTable:
         dims = _key(args.dims) or _key(args.dims_old)
         if not dims:
             return -1
-        key = (name, dims, _key(args.types), _key(args.values))
+        strides = _key(args.strides) if name in _MATRICES else b""
+        key = (name, dims, _key(args.types), _key(args.values), strides)
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self._works)
@@ -60,8 +63,8 @@ class ShapeTable:
         return self._works[number]
 
 
-def work_of(name: str, dims: Any, types: Any, values: Any) -> Work:
-    """The work of one call, from `Input Dims`, `Input type` and `Concrete Inputs`."""
+def work_of(name: str, dims: Any, types: Any, values: Any, strides: Any = ()) -> Work:
+    """The work of one call, from `Input Dims`, `Input type`, `Concrete Inputs`, `Input Strides`."""
     inputs = Inputs(dims, types, values)
     try:
         flop, byte_count = _RULES[name](inputs)
@@ -70,7 +73,8 @@ def work_of(name: str, dims: Any, types: Any, values: Any) -> Work:
             model_flop, _ = unmasked(inputs)
         else:
             model_flop = flop if name in _PRODUCTS else 0.0
-        return Work(flop, byte_count, model_flop, inputs.precision)
+        rows = _rows(inputs, strides, _MATRICES[name]) if name in _MATRICES and strides else ()
+        return Work(flop, byte_count, model_flop, inputs.precision, rows)
     except (LookupError, TypeError, ValueError, SyntaxError, ArithmeticError, Unknown):
         return Work()  # shapes that the operator cannot have had: a cut-down trace
 
@@ -190,6 +194,18 @@ def _linear(inputs: Inputs) -> Costs:
     (*rows, k), (n, _) = inputs.dims(0), inputs.dims(1)
     out = prod(rows) * n
     return 2.0 * out * k, inputs.bytes(0, 1, 2) + out * inputs.size(0)
+
+
+def _rows(inputs: Inputs, strides: Any, left: int) -> tuple[tuple[str, int], ...]:
+    """Which dimensions of a product's matrices lie in rows, and how far its rows are apart."""
+    rows = {"N": inputs.dims(left + 1)[-1]}  # the result's
+    for index, names in ((left, "MK"), (left + 1, "KN")):
+        *_, down, along = strides[index]
+        if along == 1:
+            rows.setdefault(names[1], down)
+        elif down == 1:
+            rows.setdefault(names[0], along)
+    return tuple(sorted(rows.items()))
 
 
 # --- convolutions -----------------------------------------------------------------------
@@ -463,6 +479,17 @@ def _other_rules() -> dict[str, _Rule]:
 
 
 _PRODUCTS = _product_rules()
+_MATRICES = {
+    f"aten::{name}": left
+    for left, names in enumerate(
+        (
+            ("mm", "bmm", "_scaled_mm", "_int_mm"),
+            ("addmm", "addmm_", "_addmm_activation", "baddbmm", "baddbmm_"),
+        )
+    )
+    for name in names
+}
+"""Products of two matrices: which input is the left one, before the right one."""
 _UNMASKED = {
     **{f"aten::{name}": _attention(None) for name in _ATTENTIONS},
     **{f"aten::{name}": _attention_backward(None) for name in _ATTENTIONS_BACKWARD},

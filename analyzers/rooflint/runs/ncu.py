@@ -13,8 +13,10 @@ SECTIONS = ("SpeedOfLight", "SpeedOfLight_RooflineChart", "LaunchStats", "Occupa
 _WAYS = ("ld", "st")
 METRICS = (
     "gpu__time_duration.sum",
-    "dram__bytes_read.sum",
-    "dram__bytes_write.sum",
+    *(f"dram__bytes_{way}.sum" for way in ("read", "write")),
+    # The names on Blackwell. A name that a GPU does not know is left out of its report.
+    *(f"dram__bytes_op_{way}.sum" for way in ("read", "write")),
+    "lts__t_sectors_srcunit_tex.sum",
     "dram__bytes.sum.peak_sustained",
     "dram__cycles_elapsed.avg.per_second",
     "sm__cycles_elapsed.avg.per_second",
@@ -27,13 +29,25 @@ METRICS = (
             *("dadd", "dmul", "dfma"),
         )
     ),
-    # A name that this GPU does not know is shown as absent; a pattern without a match is an error.
+    # Their names differ between generations. A pattern without a match would be an error.
     *(
         f"sm__ops_path_tensor_src_{precision}.sum"
-        for precision in ("fp64", "tf32_dst_fp32", "bf16_dst_fp32", "fp16", "fp8", "int8")
+        for precision in (
+            *("fp64", "tf32_dst_fp32", "bf16_dst_fp32", "int8"),
+            *("fp16", "fp16_dst_fp16", "fp16_dst_fp32"),
+            *("fp8", "fp8_dst_fp16", "fp8_dst_fp32"),
+            *("fp4_fp6_fp8_dst_fp16", "fp4_fp6_fp8_dst_fp32", "fp4_dst_fp32"),
+        )
     ),
-    *(f"l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_{way}.ratio" for way in _WAYS),
-    *(f"l1tex__t_sectors_pipe_lsu_mem_local_op_{way}.sum" for way in _WAYS),
+    *(f"l1tex__t_requests_pipe_lsu_mem_global_op_{way}.sum" for way in _WAYS),
+    *(
+        f"l1tex__t_sectors_pipe_lsu_mem_{space}_op_{way}.sum"
+        for space in ("global", "local")
+        for way in _WAYS
+    ),
+    *(f"smsp__sass_average_data_bytes_per_sector_mem_global_op_{way}.ratio" for way in _WAYS),
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
     "regex:^smsp__average_warps_issue_stalled_[a-z_]+_per_issue_active\\.ratio$",
 )
 """What `rooflint.profiles.counters` reads: work, bytes, roofs, access patterns, stalls."""

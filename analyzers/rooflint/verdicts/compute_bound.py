@@ -11,11 +11,14 @@ from rooflint.verdicts.roofline import (
     kernel_work,
     show_pipe,
 )
-from rooflint.verdicts.symptoms import PAD_ADVICE, PADDING, is_unaligned, padding_of, waste
+from rooflint.verdicts.symptoms import PADDING, is_odd, pad_advice, waste
 
 ESTIMATED_BUSY_RATIO = 0.45
 """Without counters, FLOPs at this share of peak mean a busy pipe: FP32 products measured on an
 H200 at 42, 55, 64 and 77 % of peak FLOPs showed SM throughputs of 55, 76, 81 and 87 %."""
+
+OTHER_RATIO = 0.2
+"""Of the peak FLOPs: SMs that are busy while this little is computed do something else."""
 
 TF32_ADVICE = (
     'allow TF32 with torch.set_float32_matmul_precision("high"), or use '
@@ -33,7 +36,9 @@ def judge(kernel: KernelCost, recording: Recording) -> Verdict | None:
     parts = [_show_rate(kernel, work), f"the SMs are {show_share(rates.sm_ratio)} busy"]
     if rates.memory_ratio is None:
         parts.append("the report has no memory throughput to set beside it")
-    parts += waste(kernel)
+    if work and (work.compute_ratio or 1.0) < OTHER_RATIO:
+        parts.append("most of that is no FLOPs but other instructions")
+    parts += waste(kernel, work)
     return _verdict(kernel, work, parts)
 
 
@@ -77,10 +82,12 @@ def _show_rate(kernel: KernelCost, work: Work | None) -> str:
 def _advise(kernel: KernelCost, work: Work | None, done: bool) -> str:
     if show_slow_product(kernel, work):
         return TF32_ADVICE
-    if is_unaligned(kernel) or (padding_of(kernel) or 1.0) > PADDING:
-        return PAD_ADVICE
+    if is_odd(kernel) or (work and (work.padding_ratio or 1.0) > PADDING):
+        return pad_advice(kernel)
     if done:
         return "leave it: only fewer FLOPs or a lower precision would make it faster"
+    if work and (work.compute_ratio or 1.0) < OTHER_RATIO:
+        return "execute fewer instructions an element: wider loads, simpler indices, a fused op"
     pipe = work.main_pipe if work else None
     if pipe == "tensor tf32":
         return "use torch.autocast(dtype=torch.bfloat16): twice the rate of TF32"

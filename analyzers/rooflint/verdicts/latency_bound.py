@@ -8,14 +8,21 @@ from rooflint.model import KernelCost, Recording, Verdict
 from rooflint.units import show_share
 from rooflint.verdicts.compute_bound import TF32_ADVICE, show_slow_product, tensor_core_gain_us
 from rooflint.verdicts.gpus import find_sm_count
+from rooflint.verdicts.overhead_bound import FUSED_OPTIMIZER, is_foreach_optimizer
 from rooflint.verdicts.rates import BUSY_RATIO, Rates
 from rooflint.verdicts.roofline import kernel_work
 from rooflint.verdicts.symptoms import (
     COALESCE_ADVICE,
     LOW_OCCUPANCY_RATIO,
-    PAD_ADVICE,
-    is_unaligned,
+    SPILL_ADVICE,
+    TAIL_RATIO,
+    is_odd,
+    is_own,
     is_uncoalesced,
+    pad_advice,
+    spills,
+    tail_ratio,
+    top_stall,
     waiting,
     waste,
 )
@@ -42,6 +49,8 @@ def judge_small_grid(kernel: KernelCost, recording: Recording) -> Verdict | None
         return None
     parts = [grid] if rates is None else [grid, _show_rates(rates)]
     advice = "give it more work at once: a larger batch, or one batched op (torch.bmm) for many"
+    if is_foreach_optimizer(kernel):
+        advice = FUSED_OPTIMIZER
     return _verdict(kernel, recording, parts, advice)
 
 
@@ -70,7 +79,7 @@ def _verdict(kernel: KernelCost, recording: Recording, parts: list[str], advice:
         advice = f"{advice}; {TF32_ADVICE}"
     return Verdict(
         "latency-bound",
-        "; ".join([*parts, *waste(kernel), *waiting(kernel)]),
+        "; ".join([*parts, *waste(kernel, work), *waiting(kernel)]),
         advice,
         provenance="ncu" if kernel.counters else "estimated",
         roof_ratio=work.roof_ratio if work else None,
@@ -89,10 +98,47 @@ def _show_rates(rates: Rates) -> str:
 
 def _advise(kernel: KernelCost) -> str:
     counters = kernel.counters
-    if is_unaligned(kernel):
-        return PAD_ADVICE
-    if counters and is_uncoalesced(counters):
+    if is_foreach_optimizer(kernel):
+        return FUSED_OPTIMIZER
+    if is_odd(kernel):
+        return pad_advice(kernel)
+    if counters is None:
+        return _MORE_WORK
+    if is_uncoalesced(counters):
         return COALESCE_ADVICE
-    if counters and (counters.occupancy_ratio or 1.0) < LOW_OCCUPANCY_RATIO:
+    if spills(counters):
+        return SPILL_ADVICE
+    if is_own(kernel):
+        low = (counters.theoretical_occupancy_ratio or 1.0) < 2 * LOW_OCCUPANCY_RATIO
+        if low and counters.occupancy_limiter in _OCCUPANCY:
+            return _OCCUPANCY[counters.occupancy_limiter]
+        stall = top_stall(counters)
+        if stall and stall[0] in _STALLS:
+            return _STALLS[stall[0]]
+    if (counters.occupancy_ratio or 1.0) < LOW_OCCUPANCY_RATIO:
         return "keep more loads in flight: more rows at once, larger blocks, or a fused op"
-    return "give each launch more work: fuse it with its neighbours (torch.compile), or batch more"
+    if tail_ratio(counters) >= TAIL_RATIO:
+        return f"fill the last wave: a batch or tile that makes fewer or more blocks; or {_FUSE}"
+    return _MORE_WORK
+
+
+_FUSE = "fuse it with its neighbours (torch.compile)"
+_MORE_WORK = f"give each launch more work: {_FUSE}, or batch more"
+
+# What whoever wrote the kernel can do.
+_OCCUPANCY = {
+    "registers": "let more warps fit: smaller tiles, or fewer values at a time in registers",
+    "shared memory": "let more blocks fit: smaller tiles or fewer stages in shared memory",
+    "block size": "let more blocks fit: blocks of 128 to 256 threads",
+    "blocks per SM": "use larger blocks: so many small ones fit, and no more",
+    "barriers": "use fewer barriers a block, or larger blocks",
+}
+_STALLS = {
+    "long scoreboard": "keep more loads in flight: several elements a thread, loaded early",
+    "short scoreboard": "touch shared memory less: wider accesses, or values kept in registers",
+    "mio throttle": "touch shared memory less: wider accesses, or values kept in registers",
+    "lg throttle": "issue fewer, wider loads: 16 bytes a thread",
+    "barrier": "wait for each other less: smaller blocks, fewer barriers, or shuffles in a warp",
+    "wait": "give each thread independent work: several elements at a time",
+    "no instruction": "make the code shorter: less unrolling, fewer branches",
+}

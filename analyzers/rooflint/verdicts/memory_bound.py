@@ -9,9 +9,13 @@ from rooflint.verdicts.rates import BUSY_RATIO, DONE_RATIO, Rates, show_bandwidt
 from rooflint.verdicts.roofline import BEYOND, kernel_work
 from rooflint.verdicts.symptoms import (
     COALESCE_ADVICE,
-    PAD_ADVICE,
-    is_unaligned,
+    CONFLICT_ADVICE,
+    SPILL_ADVICE,
+    has_conflicts,
+    is_odd,
     is_uncoalesced,
+    pad_advice,
+    spills,
     waste,
 )
 
@@ -35,7 +39,7 @@ def judge(kernel: KernelCost, recording: Recording) -> Verdict | None:
     product = show_slow_product(kernel, work)
     if product:
         parts.insert(0, product)
-    parts += waste(kernel)
+    parts += waste(kernel, work)
     return Verdict(
         "memory-bound",
         "; ".join(parts),
@@ -53,11 +57,12 @@ def _bound_by_dram(
     done = max(ratio, roof_ratio or 0.0) >= DONE_RATIO
     rate = show_bandwidth(work) if work else None
     text = rate or f"{show_share(ratio)} of DRAM throughput"
-    parts = [f"done: {text}" if done else text, *waste(kernel)]
+    parts = [f"done: {text}" if done else text, *waste(kernel, work)]
+    uncoalesced = kernel.counters is not None and is_uncoalesced(kernel.counters)
     return Verdict(
         "memory-bound",
         "; ".join(parts),
-        FUSE_OR_LEAVE if done else FEWER_BYTES,
+        FUSE_OR_LEAVE if done else COALESCE_ADVICE if uncoalesced else FEWER_BYTES,
         provenance="ncu",
         roof_ratio=roof_ratio if roof_ratio is not None else ratio,
     )
@@ -68,10 +73,15 @@ FEWER_BYTES = "move fewer bytes: fuse it (torch.compile), use bfloat16, or reuse
 
 
 def _advise_cache(kernel: KernelCost, rates: Rates, slow_product: bool) -> str:
-    if is_unaligned(kernel):
-        return PAD_ADVICE
-    if kernel.counters and is_uncoalesced(kernel.counters):
+    counters = kernel.counters
+    if is_odd(kernel):
+        return pad_advice(kernel)
+    if counters and is_uncoalesced(counters):
         return COALESCE_ADVICE
+    if counters and has_conflicts(counters):
+        return CONFLICT_ADVICE
+    if counters and spills(counters):
+        return SPILL_ADVICE
     if slow_product:
         return TF32_ADVICE
     if rates.level == "L2":

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from rooflint.model import KernelCost, LineCost, Peaks, Recording, Work
+from rooflint.model import Counters, KernelCost, LineCost, Peaks, Recording, Work
 from rooflint.verdicts.gpus import find_peaks
 
 BEYOND = 1.05
@@ -28,7 +28,7 @@ def kernel_work(kernel: KernelCost, recording: Recording) -> Work | None:
         us, counters = kernel.gpu_us / count, None
     else:
         return None
-    executed: Mapping[str, float] = counters.flop_by_pipe if counters else {}
+    executed = _executed(kernel, counters)
     moved = counters.dram_bytes if counters else None
     flop_by_pipe = executed or _model_flop(kernel, us, peaks)
     work = Work(
@@ -47,6 +47,20 @@ def kernel_work(kernel: KernelCost, recording: Recording) -> Work | None:
         counters=counters,
     )
     return replace(work, roof_us=_roof_us(work))
+
+
+def _executed(kernel: KernelCost, counters: Counters | None) -> Mapping[str, float]:
+    """Nothing where tensor cores did it, and their operations were not among what was counted."""
+    executed: Mapping[str, float] = counters.flop_by_pipe if counters else {}
+    on_tensor_cores = any(pipe.startswith("tensor ") for pipe in executed)
+    return executed if on_tensor_cores or not _ON_TENSOR_CORES.search(kernel.name) else {}
+
+
+# How libraries name their products for tensor cores: by instruction, by types, by design.
+_ON_TENSOR_CORES = re.compile(
+    r"tensorop|wmma|hmma|nvjet|[shdi](?:884|1688|16816|16832)|tf32f32|bf16bf16|f16f16|e4m3|e5m2"
+    r"|flash_(?:fwd|bwd)|fmha|_sdpa_"
+)
 
 
 def _times(count: float, amount: float | None) -> float | None:

@@ -6,7 +6,7 @@ from rooflint.model import KernelCost, Recording, Verdict
 from rooflint.units import show_byte_rate, show_share
 from rooflint.verdicts.rates import Rates
 from rooflint.verdicts.roofline import kernel_work, peaks_for
-from rooflint.verdicts.symptoms import PAD_ADVICE, is_unaligned, waste
+from rooflint.verdicts.symptoms import is_odd, pad_advice, waste
 
 
 def judge(kernel: KernelCost, recording: Recording) -> Verdict:
@@ -35,8 +35,9 @@ def _why(kernel: KernelCost, recording: Recording) -> tuple[str, str]:
         rate = show_byte_rate(work.bytes_per_s)
         return f"moves {rate}, more than DRAM can: its data stays in the L2 cache", counters
     share = show_share(work.roof_ratio or 0.0)
-    parts = [f"{share} of its roof; only counters tell what the rest is spent on", *waste(kernel)]
-    return "; ".join(parts), PAD_ADVICE if is_unaligned(kernel) else counters
+    parts = [f"{share} of its roof; only counters tell what the rest is spent on"]
+    parts += waste(kernel, work)
+    return "; ".join(parts), pad_advice(kernel) if is_odd(kernel) else counters
 
 
 def _what_is_missing(kernel: KernelCost, recording: Recording) -> str:
@@ -52,4 +53,4 @@ def _what_is_missing(kernel: KernelCost, recording: Recording) -> str:
             f", DRAM moves {show_byte_rate(1e6 * counters.dram_bytes / counters.duration_us)}"
         )
     parts.append("the memory throughput is not in the report")
-    return "; ".join([*parts, *waste(kernel)])
+    return "; ".join([*parts, *waste(kernel, kernel_work(kernel, recording))])
