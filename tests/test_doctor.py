@@ -16,8 +16,11 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from rooflint.model import Device, ProfileError
+from rooflint.outputs import json as as_json
+from rooflint.outputs import text
 from rooflint.profiles import measured_peaks, read
 from rooflint.profiles.measured_peaks import Measured
+from rooflint.report import make_report
 from rooflint.runs import doctor, measure
 from rooflint.verdicts.roofline import peaks_of
 from rooflint_recorder import peaks
@@ -61,6 +64,20 @@ def test_a_gpu_that_no_table_has_gets_its_roof_from_its_measurement(tmp_path: Pa
     assert roof.flop_per_s["bf16"] == 9e14 and roof.dram_bytes_per_s == 6e12
     assert roof.source == "`rooflint doctor --measure` of 2026-11-30"
     assert roof.ridge_flop_per_byte["bf16"] == pytest.approx(150)
+
+
+def test_a_report_says_where_its_peaks_are_from(tmp_path: Path) -> None:
+    path = trace_of(NEW_GPU, tmp_path)
+    unknown = text.render(make_report(read(path)), color=False)
+    assert "peaks: not known of NVIDIA X1000; `rooflint doctor --measure`" in unknown
+    assert json.loads(as_json.render(make_report(read(path))))["peaks"] is None
+    measured_peaks.keep(MEASURED)
+    report = make_report(read(path))
+    assert "peaks: measured, `rooflint doctor --measure` of 2026-11-30" in text.render(report)
+    told = json.loads(as_json.render(report))["peaks"]
+    assert told["provenance"] == "measured" and told["ridge_flop_per_byte"]["fp32"] == 15
+    report = make_report(read(trace_of(Device("cuda", "NVIDIA H200", sm_count=132), tmp_path)))
+    assert "peaks: datasheet, https://www.nvidia.com/" in text.render(report)
 
 
 def test_a_gpu_of_the_table_keeps_its_datasheet(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from rooflint.model import (
     KernelReport,
     LineCost,
     LineReport,
+    Peaks,
     PythonTime,
     Recording,
     Report,
@@ -64,6 +65,7 @@ def _report(report: Report) -> dict[str, object]:
         "window_busy_us": recording.busy_us,
         "plain_step_us": recording.plain_step_us,
         "counters_ratio": recording.counters_ratio,
+        "peaks": _peaks(recording.peaks) if recording.peaks else None,
         "idle_us": _idle(recording.idle_us),
         "without_launches_us": recording.without_launches_us,
         "short_kernel_count": _short_count(recording),
@@ -89,6 +91,16 @@ def _report(report: Report) -> dict[str, object]:
             }
             for opened in recording.ranges
         ],
+    }
+
+
+def _peaks(peaks: Peaks) -> dict[str, object]:
+    return {
+        "flop_per_s": dict(peaks.flop_per_s),
+        "dram_bytes_per_s": peaks.dram_bytes_per_s,
+        "ridge_flop_per_byte": peaks.ridge_flop_per_byte,
+        "provenance": peaks.provenance,
+        "source": peaks.source,
     }
 
 

@@ -80,6 +80,7 @@ class _Page:
             yield "Nothing was measured in this recording: record a longer run."
         yield from self._ranges()
         yield from self._notes()
+        yield from self._peaks()
         yield from self._gains()
 
     def _step(self) -> Iterator[str]:
@@ -291,6 +292,22 @@ class _Page:
             for note in notes:
                 yield from _wrap(f" note: {note}", 7)
 
+    def _peaks(self) -> Iterator[str]:
+        """What the shares of a GPU's roof are shares of."""
+        recording = self.report.recording
+        if self._on_cpu or not recording.kernels:
+            return
+        if peaks := recording.peaks:
+            kind = {"ncu": "ncu", "measured": "measured", "estimated": "datasheet"}
+            yield ""
+            yield self._dim(f" peaks: {kind[peaks.provenance]}, {peaks.source}")
+        elif not _has_peaks(recording):
+            yield ""
+            yield self._dim(
+                f" peaks: not known of {recording.device.name}; `rooflint doctor --measure` on it"
+                " finds them out, and rooflines with them"
+            )
+
     def _gains(self) -> Iterator[str]:
         report, recording = self.report, self.report.recording
         near = recording.lines and report.step.limiter != "unknown" and not self._on_cpu
@@ -392,7 +409,9 @@ def _header(recording: Recording) -> str:
     elif recording.device.kind != "cpu":
         parts.append("no counters: rooflines are estimated from shapes")
     if recording.device.kind != "cpu" and not _has_peaks(recording):
-        parts[-1] = f"no rooflines: the peak rates of {recording.device.name} are not known"
+        if recording.counters_ratio is None:
+            parts.pop()
+        parts.append(f"no rooflines: the peak rates of {recording.device.name} are not known")
     return " · ".join(parts)
 
 
