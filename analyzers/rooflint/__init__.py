@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rooflint.config import Config, Configs
     from rooflint.flow import Project as Project
     from rooflint.glance import Glance as Glance
-    from rooflint.model import Finding, Fix, LineReport, Recording, Report, Severity
+    from rooflint.model import Comparison, Finding, Fix, LineReport, Recording, Report, Severity
     from rooflint.remap import FollowedFile as FollowedFile
     from rooflint.runs.request import ProfileRequest, Progress
     from rooflint.source import SourceFile
@@ -177,3 +177,13 @@ def glance_at(report: Report, file: FollowedFile) -> Glance:
     from rooflint.glance import glance_at
 
     return glance_at(report, file)
+
+
+def compare(before: Report, after: Report) -> Comparison:
+    """Two runs of one program: what changed, by step and by line, and what is only noise.
+
+    Raises `ProfileError` if their times mean different things.
+    """
+    from rooflint.comparison import compare
+
+    return compare(before, after)

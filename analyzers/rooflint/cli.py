@@ -16,7 +16,7 @@ from rooflint.model import ProfileError, RooflintError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rooflint.model import Finding
+    from rooflint.model import Finding, Report
     from rooflint.runs.request import Progress
 
 CLEAN, FOUND, FAILED = 0, 1, 2
@@ -190,6 +190,9 @@ def _tell(progress: Progress) -> None:
 
 
 def _report(options: argparse.Namespace) -> int:
+    if options.compare:
+        before, after = options.compare
+        return _compare_recordings(before, after, options.output_format)
     recording: str | Path | None = options.recording
     if recording is None:
         recording = rooflint.latest_recording(Path.cwd())
@@ -202,10 +205,27 @@ def _report(options: argparse.Namespace) -> int:
     return CLEAN
 
 
+def _compare_recordings(before: str, after: str, output_format: str) -> int:
+    comparison = rooflint.compare(_judged(before), _judged(after))
+    if output_format == "json":
+        from rooflint.outputs.comparison_json import render as render_json
+
+        _print(render_json(comparison))
+    else:
+        from rooflint.outputs.comparison_text import render as render_text
+
+        _print(render_text(comparison))
+    return CLEAN
+
+
+def _judged(path: str | Path) -> Report:
+    recording = rooflint.read_recording(path)
+    return rooflint.judge(recording, rooflint.findings_of(recording))
+
+
 def _show(path: str | Path, output_format: str) -> int:
     """Print a recording; the exit code that its script ended with."""
-    recording = rooflint.read_recording(path)
-    report = rooflint.judge(recording, rooflint.findings_of(recording))
+    report = _judged(path)
     if output_format == "json":
         from rooflint.outputs.json import render as render_json
 
@@ -214,7 +234,7 @@ def _show(path: str | Path, output_format: str) -> int:
         from rooflint.outputs.text import render as render_text
 
         _print(render_text(report))
-    return recording.exit_code or 0
+    return report.recording.exit_code or 0
 
 
 def _doctor(options: argparse.Namespace) -> int:
@@ -303,6 +323,12 @@ def _parser() -> argparse.ArgumentParser:
         nargs="?",
         help="a recording folder, torch.profiler trace, ncu report or ncu CSV (also .gz, .xz);"
         " the last one made here if left out",
+    )
+    report.add_argument(
+        "--compare",
+        nargs=2,
+        metavar=("BEFORE", "AFTER"),
+        help="what changed between two recordings, by step and by line, and what is only noise",
     )
     report.set_defaults(command=_report)
 

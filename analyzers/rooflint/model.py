@@ -94,11 +94,14 @@ class Finding:
 # --- from a recording: see recorded.py --------------------------------------------------
 
 if TYPE_CHECKING:
+    from rooflint.recorded import LATE_CAUSES as LATE_CAUSES
     from rooflint.recorded import SHORT_US as SHORT_US
     from rooflint.recorded import Change as Change
+    from rooflint.recorded import Comparison as Comparison
     from rooflint.recorded import Copy as Copy
     from rooflint.recorded import Counters as Counters
     from rooflint.recorded import Device as Device
+    from rooflint.recorded import Difference as Difference
     from rooflint.recorded import Gain as Gain
     from rooflint.recorded import IdleCause as IdleCause
     from rooflint.recorded import InsideCost as InsideCost
@@ -106,6 +109,7 @@ if TYPE_CHECKING:
     from rooflint.recorded import KernelKey as KernelKey
     from rooflint.recorded import KernelReport as KernelReport
     from rooflint.recorded import LineCost as LineCost
+    from rooflint.recorded import LineDifference as LineDifference
     from rooflint.recorded import LineReport as LineReport
     from rooflint.recorded import Peaks as Peaks
     from rooflint.recorded import PythonTime as PythonTime

@@ -313,6 +313,9 @@ IdleCause = Literal["host", "data loading", "launch", "sync", "copy", "communica
 few µs to reach the device; the host waited for the device; the device copies; it sends data to
 others or waits for theirs; anything else."""
 
+LATE_CAUSES: tuple[IdleCause, ...] = ("host", "data loading", "launch")
+"""Those in which the host launches too late."""
+
 
 @dataclass(frozen=True, slots=True)
 class LineCost:
@@ -374,6 +377,12 @@ class LineCost:
     precision: str | None = None
     inside: tuple[InsideCost, ...] = ()
     """Where in libraries the work was done, largest first; the rest was done on the line itself."""
+    device_us_by_step: tuple[float, ...] = ()
+    """The device's time for it, by the step that launched it; none: not known."""
+    wait_us_by_step: tuple[float, ...] = ()
+    """Likewise how long the host was blocked."""
+    idle_us_by_step: tuple[float, ...] = ()
+    """Likewise how long the GPU had nothing to do because the line waited or launched late."""
 
     @property
     def device_us(self) -> float:
@@ -384,8 +393,7 @@ class LineCost:
         """How long the GPU had nothing to do because the host was on this line."""
         if not self.idle_us:
             return self.launch_idle_us
-        causes: tuple[IdleCause, ...] = ("host", "data loading", "launch")
-        return sum(self.idle_us.get(cause, 0.0) for cause in causes)
+        return sum(self.idle_us.get(cause, 0.0) for cause in LATE_CAUSES)
 
     @property
     def wait_gain_us(self) -> float:
@@ -507,6 +515,8 @@ class Recording:
     """Where lines were sampled: what their `cpu_us` are a part of."""
     plain_step_us: float | None = None
     """Step time without the profiler, if a stretch of steps was timed first."""
+    plain_steps_us: tuple[float, ...] = ()
+    """The times that it is the mean of, where the recording kept them."""
     steps_seen: int | None = None
     first_step: int | None = None
     """Which of the `steps_seen` steps the window starts at, from 0."""
@@ -625,3 +635,89 @@ class Report:
     gains: tuple[Gain, ...]
     kernels: tuple[KernelReport, ...] = ()
     """All kernels of the recording, in its order."""
+
+
+# --- two recordings ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A time before and after, a step; of runs without steps, in all."""
+
+    before_us: float
+    after_us: float
+    noise_us: float | None
+    """How much it may be off, by what repeated steps differ (95 %); `None`: not known."""
+
+    @property
+    def change_us(self) -> float:
+        return self.after_us - self.before_us
+
+    @property
+    def change_ratio(self) -> float | None:
+        """Of the time before; `None`: that was nothing."""
+        return self.change_us / self.before_us if self.before_us > 0 else None
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether steps of one run differ as much."""
+        return self.noise_us is not None and abs(self.change_us) <= self.noise_us
+
+
+@dataclass(frozen=True, slots=True)
+class LineDifference:
+    """One line in two runs, found again through edits."""
+
+    path: str
+    line: int
+    """Where it is in the later run; a line that is gone: where it was."""
+    state: Literal["same", "changed", "new", "gone"]
+    """Whether its text is the same, or not, or only one of the runs has the line."""
+    before_path: str | None
+    before_line: int | None
+    work: Difference
+    """The device's time: GPU time, or without a GPU the CPU's."""
+    wait: Difference
+    """How long the host was blocked."""
+    idle: Difference
+    """How long the GPU had nothing to do because of the line."""
+    before: LineReport | None
+    after: LineReport | None
+    summary: str
+    """As in "wait 41 → 0 ms a step"; "within noise" where it is."""
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether nothing changed beyond what steps of one run differ by."""
+        return self.work.is_noise and self.wait.is_noise and self.idle.is_noise
+
+    @property
+    def largest_change_us(self) -> float:
+        """The largest of the changes that are no noise."""
+        parts = (self.work, self.wait, self.idle)
+        return max((abs(part.change_us) for part in parts if not part.is_noise), default=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs of what is one program to whoever wrote it, before and after a change."""
+
+    before: Report
+    after: Report
+    step: Difference
+    """Of runs without steps, what was recorded in all."""
+    lines: tuple[LineDifference, ...]
+    """What changed most first."""
+    caveats: tuple[str, ...]
+    """What else is different between the runs, a sentence each."""
+    noise: str
+    """Where the noise band comes from, in a sentence."""
+    summary: str
+    """As in "step 84.1 → 61.3 ms (−27 % ± 2)"."""
+
+    def at(self, path: str, line: int) -> LineDifference | None:
+        """What is known of a line of the later run."""
+        return next(
+            (each for each in self.lines if (each.path, each.line) == (path, line) and each.after),
+            None,
+        )

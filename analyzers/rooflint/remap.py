@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from hashlib import sha256
@@ -86,6 +86,12 @@ def find_recorded_path(
     best = max((length for length, _ in scored), default=0)
     candidates = [other for length, other in scored if length == best]
     return candidates[0] if len(candidates) == 1 else None
+
+
+def lines_in(recorded: str, text: str, recording: Recording) -> Callable[[int], Place | None]:
+    """Where a recorded file's lines are in a text; `None`: the line is gone."""
+    places = _places(recorded, text, recording)
+    return (lambda line: (line, False)) if places is None else places.get
 
 
 def _common_end(path: str, other: str) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rooflint.inside import parts_inside
 from rooflint.model import (
+    LATE_CAUSES,
     Finding,
     IdleCause,
     KernelReport,
@@ -87,8 +88,7 @@ def _without_recorder(recording: Recording) -> Recording:
 
 def _sooner(idle_us: Mapping[IdleCause, float], ratio: float) -> dict[IdleCause, float]:
     """Idle times by cause, those that end when the host launches scaled."""
-    hosts: tuple[IdleCause, ...] = ("host", "data loading", "launch")
-    return {cause: us * ratio if cause in hosts else us for cause, us in idle_us.items()}
+    return {cause: us * ratio if cause in LATE_CAUSES else us for cause, us in idle_us.items()}
 
 
 def _weight(cost: LineCost | None, recording: Recording) -> tuple[float, float]:

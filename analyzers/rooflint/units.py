@@ -19,7 +19,18 @@ def show_number(number: float) -> str:
 
 def show_us(us: float) -> str:
     """A time: `51.2 µs`, `10.5 ms`, `1.2 s`."""
-    return _scaled(us, (("ns", 1e-3), ("µs", 1.0), ("ms", 1e3), ("s", 1e6)))
+    return _scaled(us, _TIMES)
+
+
+def show_change(before_us: float, after_us: float) -> str:
+    """Two times in one unit: `84.1 → 61.3 ms`, `41 → 0 ms`."""
+    longer, unit = show_us(max(before_us, after_us)).split(" ")
+    scale = next(scale for name, scale in _TIMES if name == unit)
+    shown = (
+        longer if us >= max(before_us, after_us) else show_number(us / scale) if us else "0"
+        for us in (before_us, after_us)
+    )
+    return f"{' → '.join(shown)} {unit}"
 
 
 def show_bytes(count: float) -> str:
@@ -50,6 +61,7 @@ def show_share(ratio: float) -> str:
     return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.2g} %"
 
 
+_TIMES = (("ns", 1e-3), ("µs", 1.0), ("ms", 1e3), ("s", 1e6))
 _PREFIXES = (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12), ("P", 1e15))
 
 

@@ -26,14 +26,13 @@ class Stretch(NamedTuple):
     """The GPU's memory was allocated anew."""
 
     @property
-    def mean_s(self) -> float:
-        counted = self.step_s[1:]
-        return sum(counted) / len(counted)
+    def counted_s(self) -> list[float]:
+        return self.step_s[1:]
 
     @property
     def is_warm(self) -> bool:
         """Whether no step compiled, loaded or allocated what the others found there."""
-        best, worst = min(self.step_s[1:]), max(self.step_s[1:])
+        best, worst = min(self.counted_s), max(self.counted_s)
         return not self.memory_grew and worst <= max(2 * best, best + JITTER_S)
 
 

@@ -652,6 +652,7 @@ class Recorder:
             "steps_are_calls": steps is not None and steps.are_calls,
             "steps_seen": (window.steps_seen or None) if steps and steps.counted else None,
             "plain_step_us": window.plain_step_us,
+            "plain_steps_us": window.plain_steps_us,
             "step_line": steps.line if steps else None,
             "why_closed": window.why_closed,
             "mark_count": self._marks.count if self._marks else 0,

@@ -96,12 +96,18 @@ class Window:
         self.steps_seen = 0
         self.first_step = 0
         self.whole_steps = 0
-        self.plain_step_us: float | None = None
+        self.plain_steps_us: list[float] = []
         self.why_closed: str | None = None
         self.opened = False
         """By hand, so that it holds some time and not some steps."""
         self.warm_up_trouble: str | None = None
         """What of the steps had not come to rest when the recording began."""
+
+    @property
+    def plain_step_us(self) -> float | None:
+        """What a step takes without the recorder, if that was timed."""
+        times_us = self.plain_steps_us
+        return sum(times_us) / len(times_us) if times_us else None
 
     @property
     def is_last_step(self) -> bool:
@@ -199,7 +205,8 @@ class Window:
         self.stage = Stage.OPENED
         self.opened = True
         self.first_step = self.whole_steps = 0
-        self.plain_step_us = self.why_closed = self.warm_up_trouble = None
+        self.plain_steps_us = []
+        self.why_closed = self.warm_up_trouble = None
         return Action.OPEN
 
     def another_loop(self) -> Action:
@@ -210,7 +217,8 @@ class Window:
         if self.stage is not Stage.EARLY:
             self.stage = Stage.EARLY_FULL
         self.steps_seen = self.whole_steps = 0
-        self.plain_step_us = self.warm_up_trouble = None
+        self.plain_steps_us = []
+        self.warm_up_trouble = None
         self._timing, self._unsteady_steps, self._unsteady_s = False, 0, 0.0
         self._cut_stretches = 0
         return action
@@ -232,7 +240,7 @@ class Window:
         return Action.CLOSE
 
     def _plain_iteration(self) -> Action:
-        if self._plain is not None and self.time_plain_steps and self.plain_step_us is None:
+        if self._plain is not None and self.time_plain_steps and not self.plain_steps_us:
             if not self._timing:
                 self.start_clock()
                 return Action.NOTHING
@@ -242,7 +250,7 @@ class Window:
             if self._is_still_warming_up(stretch):
                 self.start_clock()
                 return Action.NOTHING
-            self.plain_step_us = stretch.mean_s * 1e6
+            self.plain_steps_us = [step_s * 1e6 for step_s in stretch.counted_s]
         return self._record()
 
     def _is_still_warming_up(self, stretch: Stretch) -> bool:

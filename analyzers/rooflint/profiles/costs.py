@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from array import array
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from rooflint.model import (
+    LATE_CAUSES,
     SHORT_US,
     Copy,
     IdleCause,
@@ -23,7 +25,7 @@ from rooflint.model import (
 )
 from rooflint.profiles.doing import Doing, find_turns, what_was_done
 from rooflint.profiles.fused import fused_operators
-from rooflint.profiles.idle import split_idle
+from rooflint.profiles.idle import Part, split_idle
 from rooflint.profiles.lines import (
     BACKWARD,
     FORWARD,
@@ -154,6 +156,9 @@ class _Line:
     bytes_ns: int = 0
     """Time of the work whose bytes are known."""
     work_ns: int = 0
+    device_ns_by_step: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
+    wait_ns_by_step: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
+    idle_ns_by_step: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
     precision_ns: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def add(self, at: Place, ns: int, fused: str | None = None) -> None:
@@ -212,6 +217,7 @@ class _Lines:
         self.window_ns = steps.window_ns
         self.device_window_ns = steps.window_ns if steps.cuts else (0, 1 << 63)
         self.function_names = function_names
+        self.step_starts_ns = [start for start, _ in steps.spans_ns]
         self.launched, self.launching_op = _join(timeline)
         directions = map(_direction, timeline.names.values)
         self.crosses_link = [direction in ("HtoD", "DtoH") for direction in directions]
@@ -234,6 +240,8 @@ class _Lines:
         self.threads: list[int] = []
         self.doing = Doing(array("q"), array("i"), array("b"))
         self.idle_ns: defaultdict[IdleCause, int] = defaultdict(int)
+        self.gaps: list[Part] = []
+        """When nothing runs on a device, and why."""
         self.replay: Replay | None = None
         self.replay_note: str | None = None
         self.without_launches_us: float | None = None
@@ -248,6 +256,10 @@ class _Lines:
             function = at.function or self.function_names.get(key)
             line = self.lines[key] = _Line(function)
         return line
+
+    def step_at(self, moment_ns: int) -> int:
+        """Which of the steps a moment belongs to; what comes between two, to the first of them."""
+        return max(0, bisect_right(self.step_starts_ns, moment_ns) - 1)
 
     def add_device_work(self) -> None:
         """Kernels, copies and sets to the lines of the calls that launched them."""
@@ -274,6 +286,8 @@ class _Lines:
                 at = attribution.places[place]
                 fused = self.fused.get(gpu.name[row]) if not at.inside else None
                 line.add(at, duration, fused)
+                started_ns = gpu.start_ns[row] if launched_ns is None else launched_ns
+                line.device_ns_by_step[self.step_at(started_ns)] += duration
                 line.launch_count += is_kernel
                 if gpu.kind[row] == COPY and self.crosses_link[gpu.name[row]]:
                     line.copy_ns += duration
@@ -320,6 +334,7 @@ class _Lines:
             line = self.line(place)
             if line is not None:
                 line.host_wait_ns += wait.blocked_ns
+                line.wait_ns_by_step[self.step_at(wait.start_ns)] += wait.blocked_ns
                 line.copy_wait_ns += wait.blocked_ns if number in copying else 0
                 line.wait_count += 1
                 if inside := line.inside_of(attribution.places[place]):
@@ -358,11 +373,15 @@ class _Lines:
             self.doing,
             window,
         )
-        for cause, place, ns in parts:
-            self.idle_ns[cause] += ns
-            line = self.line(place)
+        for part in parts:
+            self.idle_ns[part.cause] += part.ns
+            line = self.line(part.place)
             if line is not None:
-                line.idle_ns[cause] += ns
+                line.idle_ns[part.cause] += part.ns
+                if part.cause in ("sync", *LATE_CAUSES):
+                    line.idle_ns_by_step[self.step_at(part.start_ns)] += part.ns
+            if part.cause not in ("copy", "communication"):
+                self.gaps.append(part)
 
     def add_savings(self, plain_step_us: float | None) -> None:
         """What the run would be without a line's waits, copies or host work, by replaying it."""
@@ -441,6 +460,9 @@ class _Lines:
                 recompute_flop=line.recompute_flop,
                 dram_bytes=_known_bytes(line),
                 dram_provenance=_provenance(_known_bytes(line)),
+                device_us_by_step=self._by_step(line.device_ns_by_step),
+                wait_us_by_step=self._by_step(line.wait_ns_by_step),
+                idle_us_by_step=self._by_step(line.idle_ns_by_step),
                 precision=max(
                     sorted(line.precision_ns), key=line.precision_ns.__getitem__, default=None
                 ),
@@ -448,6 +470,9 @@ class _Lines:
             )
             for (path, number), line in sorted(self.lines.items())
         )
+
+    def _by_step(self, ns: Mapping[int, int]) -> tuple[float, ...]:
+        return tuple(ns.get(step, 0) / 1000 for step in range(len(self.step_starts_ns)))
 
     def _inside_costs(self, line: _Line) -> tuple[InsideCost, ...]:
         """The costliest lines of libraries below a line."""

@@ -80,6 +80,7 @@ def read_folder(folder: Path) -> Recording:
         device=_device(meta, recording.device),
         peaks=_host_peaks(meta) if recording.device.kind == "cpu" else recording.peaks,
         plain_step_us=plain_step_us,
+        plain_steps_us=_plain_steps(window) if plain_step_us else (),
         steps_seen=_whole(window.get("steps_seen")),
         first_step=_whole(window.get("first_step")),
         step_line=_step_line(window),
@@ -106,6 +107,11 @@ def _step_line(window: Mapping[str, Any]) -> tuple[str, int] | None:
     if len(place) == 2 and isinstance(place[0], str) and isinstance(place[1], int):
         return place[0], place[1]
     return None
+
+
+def _plain_steps(window: Mapping[str, Any]) -> tuple[float, ...]:
+    times = [_number(time) for time in _list(window.get("plain_steps_us"))]
+    return tuple(time for time in times if time is not None)
 
 
 def _place(name: str) -> tuple[str, int]:

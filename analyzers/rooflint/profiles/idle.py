@@ -13,6 +13,7 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from rooflint.model import IdleCause
 from rooflint.profiles.doing import Doing, union
@@ -28,8 +29,20 @@ LATENCY_NS = 30_000
 gaps behind what was launched in time for something else.)"""
 
 Interval = tuple[int, int]
-Part = tuple[IdleCause, int, int]
-"""Cause, the place that it belongs to or `NOWHERE`, ns."""
+
+
+class Part(NamedTuple):
+    """A piece of idle time."""
+
+    cause: IdleCause
+    place: int
+    """Which of the attribution's places it belongs to, or `NOWHERE`."""
+    ns: int
+    device: int
+    start_ns: int
+    end_ns: int
+    """Of a copy or communication, kernels may run for some of that time."""
+
 
 _COMPUTES, _SENDS, _COPIES = range(3)
 _CAUSES: dict[int, IdleCause] = {_SENDS: "communication", _COPIES: "copy"}
@@ -79,7 +92,8 @@ def split_idle(
             for row in layers[kind]:
                 start, end = max(until, gpu.start_ns[row]), min(span[1], gpu.end_ns[row])
                 if end > start:
-                    yield cause, place(launched[row]), _outside(busy, start, end)
+                    idle_ns = _outside(busy, start, end)
+                    yield Part(cause, place(launched[row]), idle_ns, device, start, end)
                     until = end
             if kind == _SENDS and layers[kind]:
                 busy = union(
@@ -93,7 +107,7 @@ def split_idle(
             for cause, at, start, end in _parts(timeline, gap, waits, doing, place):
                 start, end = max(start, span[0]), min(end, span[1])
                 if end > start:
-                    yield cause, at, end - start
+                    yield Part(cause, at, end - start, device, start, end)
 
 
 def _parts(
