@@ -672,7 +672,7 @@ def test_a_window_opens_after_warm_up_and_a_plain_stretch() -> None:
     window.start_clock()
     plain = [window.iteration() for _ in range(PLAIN_STEPS)]
     assert plain == [Action.NOTHING] * (PLAIN_STEPS - 1) + [Action.RECORD]
-    assert window.plain_step_us == 2e6
+    assert window.plain_steps_us == [2e6] * 3 and window.plain_step_us == 2e6
     assert window.first_step == 2 + PLAIN_STEPS
     assert [window.iteration() for _ in range(3)] == [Action.STEP, Action.STEP, Action.CLOSE]
     assert (window.whole_steps, window.stage) == (3, Stage.CLOSED)
