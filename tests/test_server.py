@@ -662,9 +662,9 @@ async def test_a_fault_of_ours_is_told_once_and_answered_with_nothing(
     monkeypatch.setattr(server.server, "window_log_message", told.append)
     monkeypatch.setattr(logging.getLogger("rooflint"), "handlers", [server.TellEditor()])
     document = Document("file:///train.py", "/train.py")
-    assert await server.diagnostics_of(document) == []
+    assert await server.diagnostics_of(document) == {document.uri: []}
     document.rewrite("another text, the same fault")
-    assert await server.diagnostics_of(document) == []
+    assert await server.diagnostics_of(document) == {document.uri: []}
     (message,) = told
     assert "ZeroDivisionError: the fault" in message.message
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from rooflint.inside import parts_inside
 from rooflint.model import KernelCost, LineCost, LineReport, Recording, Verdict
+from rooflint.notebooks import is_notebook, name_line
 from rooflint.units import (
     DASH,
     show_byte_rate,
@@ -50,17 +51,18 @@ def make_card(
     *,
     markdown: bool,
     profile_command: str | None = None,
+    text_of: Callable[[str], str | None] = lambda path: None,
 ) -> str | None:
     """All that is known of a line, the verdict first; `None`: nothing is.
 
     `docs` explains the rule of the line's finding. `profile_command` is one of the editor's own,
-    which a link in the card may start.
+    which a link in the card may start; `text_of` gives the text of a notebook.
     """
     if report.cost is None and not report.findings:
         return None
-    lead = [*_verdict(report, recording), *_findings(report, recording)]
+    lead = [*_verdict(report, recording), *_findings(report, recording, text_of)]
     if report.findings and _headline(report.verdict) == UNKNOWN:
-        lead = [*_findings(report, recording), *_verdict(report, recording)]
+        lead = [*_findings(report, recording, text_of), *_verdict(report, recording)]
     rows = list(_rows(report, recording)) if recording else []
     if markdown:
         card = _markdown(lead, rows, f"| | {_per(recording)} | |", docs)
@@ -104,12 +106,18 @@ def _headline(verdict: Verdict | None) -> str:
     return UNKNOWN if verdict is None or verdict.limiter == "unknown" else verdict.limiter
 
 
-def _findings(report: LineReport, recording: Recording | None) -> Iterator[Line]:
+def _findings(
+    report: LineReport, recording: Recording | None, text_of: Callable[[str], str | None]
+) -> Iterator[Line]:
     """What the rules say of the line, what explains it, and the fix."""
     for finding in report.findings:
         likely = " (likely)" if finding.certainty == "likely" else ""
         yield finding.rule, finding.message + likely
-        because = [f"{because.message} (line {because.span.line})" for because in finding.because]
+        because: list[str] = []
+        for why in finding.because:
+            path, line = why.span.path, why.span.line
+            text = text_of(path) if is_notebook(path) else None
+            because.append(f"{why.message} ({name_line(path, line, text or '')})")
         if because:
             yield "", " · ".join(because)
         if finding.fixes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -14,6 +15,21 @@ Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
 Place = tuple[int, int]
 """A line from 0 and a column in characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What the editor has as one document: a file, or a cell of a notebook."""
+
+    uri: str
+    version: int | None
+    first_line: int
+    """In the text that is looked at as a whole, from 0."""
+    end_line: int
+
+    def holds(self, line: int) -> bool:
+        """Whether a line from 1 of the whole text is in it."""
+        return self.first_line < line <= self.end_line
 
 
 @dataclass(slots=True)
@@ -37,6 +53,20 @@ class Document:
     @property
     def text(self) -> str:
         return "".join(self.lines)
+
+    def parts(self) -> Sequence[Part]:
+        """What the editor has of it: itself; of a notebook its cells."""
+        return (Part(self.uri, self.version, 0, len(self.lines)),)
+
+    def part_at(self, line: int) -> Part:
+        """The part that a line from 1 is in."""
+        parts = self.parts()
+        return next((part for part in parts if part.holds(line)), parts[0])
+
+    def part(self, uri: str) -> Part:
+        """The part of that name."""
+        parts = self.parts()
+        return next((part for part in parts if part.uri == uri), parts[0])
 
     def rewrite(self, text: str) -> None:
         """Take a whole new text."""

@@ -11,7 +11,16 @@ import logging
 import signal
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -21,22 +30,32 @@ from pygls.lsp.server import LanguageServer
 
 import rooflint
 from rooflint.model import Finding, Report, RooflintError
+from rooflint.notebooks import SUFFIX, is_notebook
 from rooflint_server import cards, to_lsp
 from rooflint_server.analysis import Analysis
 from rooflint_server.arguments import to_request, to_settings
 from rooflint_server.document import Document
+from rooflint_server.notebook import Notebook
 from rooflint_server.progress import Listener, close_progress, open_progress
 from rooflint_server.session import Run, Session
 from rooflint_server.wire import Protocol, converse, open_loopback, open_stdio
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-WATCHED = ("**/*.py", "**/pyproject.toml", "**/.rooflint/recordings/*/meta.json")
+WATCHED = ("**/*.py", f"**/*{SUFFIX}", "**/pyproject.toml", "**/.rooflint/recordings/*/meta.json")
 """Settings, and what is recorded in a terminal meanwhile."""
 
 log = logging.getLogger("rooflint.server")
 session = Session()
-server = LanguageServer("rooflint", rooflint.__version__, protocol_cls=Protocol)
+server = LanguageServer(
+    "rooflint",
+    rooflint.__version__,
+    # Cells of prose as well: they are counted.
+    notebook_document_sync=lsp.NotebookDocumentSyncOptions(
+        [lsp.NotebookDocumentFilterWithNotebook("jupyter-notebook")], save=True
+    ),
+    protocol_cls=Protocol,
+)
 
 LEARN_AFTER_S = 0.4
 """Of silence, after which the files around the documents are followed."""
@@ -196,7 +215,7 @@ def did_change_watched_files(params: lsp.DidChangeWatchedFilesParams) -> None:
     if session.read_configs():
         _show_anew()
     for path in paths:
-        if path.suffix == ".py" and str(path) not in session.documents:
+        if path.suffix in (".py", SUFFIX) and str(path) not in session.documents:
             session.changed_on_disk(str(path))
             _learn_soon()
         if path.name == "meta.json" and session.run is None:
@@ -216,6 +235,11 @@ def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
     document.rewrite(opened.text)
     session.documents[path] = document
     session.touch(document)
+    _search(path)
+
+
+def _search(path: str) -> None:
+    """Load what was last recorded in the project of a file, once."""
     root = session.root_of(path)
     if root not in session.searched:
         session.searched.add(root)
@@ -227,15 +251,19 @@ def did_change(params: lsp.DidChangeTextDocumentParams) -> None:
     document = _document(params.text_document)
     if document is None:
         return
-    for change in params.content_changes:
+    _edit(document, params.content_changes)
+    document.version = params.text_document.version
+    session.touch(document)
+
+
+def _edit(document: Document, changes: Iterable[lsp.TextDocumentContentChangeEvent]) -> None:
+    for change in changes:
         if isinstance(change, lsp.TextDocumentContentChangeWholeDocument):
             document.rewrite(change.text)
         else:
             start = to_lsp.to_place(document, change.range.start, session.editor.encoding)
             end = to_lsp.to_place(document, change.range.end, session.editor.encoding)
             document.replace(start, end, change.text)
-    document.version = params.text_document.version
-    session.touch(document)
 
 
 @handles(lsp.TEXT_DOCUMENT_DID_SAVE)
@@ -252,13 +280,92 @@ def did_close(params: lsp.DidCloseTextDocumentParams) -> None:
     session.drop(document)
     _learn_soon()
     if not session.editor.pulls:
-        _publish(document, [])
+        _publish(document, {document.uri: []})
 
 
 def _document(
     identifier: lsp.TextDocumentIdentifier | lsp.VersionedTextDocumentIdentifier,
 ) -> Document | None:
-    return session.documents.get(to_lsp.to_path(identifier.uri) or "")
+    """The file, or the notebook that the cell is of."""
+    path = session.notebooks.get(identifier.uri) or to_lsp.to_path(identifier.uri)
+    return session.documents.get(path or "")
+
+
+# --- notebooks ----------------------------------------------------------------------------
+
+
+@handles_instead(lsp.NOTEBOOK_DOCUMENT_DID_OPEN)
+def notebook_did_open(params: lsp.DidOpenNotebookDocumentParams) -> None:
+    opened = params.notebook_document
+    path = to_lsp.to_path(opened.uri)
+    if path is None or not is_notebook(path):
+        return
+    notebook = Notebook(opened.uri, path, opened.version)
+    texts = {text.uri: text for text in params.cell_text_documents}
+    notebook.cells = [to_lsp.to_cell(cell, texts.get(cell.document)) for cell in opened.cells]
+    _take(notebook)
+
+
+@handles_instead(lsp.NOTEBOOK_DOCUMENT_DID_CHANGE)
+def notebook_did_change(params: lsp.DidChangeNotebookDocumentParams) -> None:
+    notebook = session.documents.get(to_lsp.to_path(params.notebook_document.uri) or "")
+    changed = params.change.cells
+    if not isinstance(notebook, Notebook) or changed is None:
+        return
+    gone: list[str] = []
+    if structure := changed.structure:
+        array, texts = structure.array, {text.uri: text for text in structure.did_open or ()}
+        known = {cell.text.uri: cell for cell in notebook.cells}
+        new = [
+            # One that was moved comes without its text.
+            known[cell.document]
+            if cell.document in known and cell.document not in texts
+            else to_lsp.to_cell(cell, texts.get(cell.document))
+            for cell in array.cells or ()
+        ]
+        notebook.cells[array.start : array.start + array.delete_count] = new
+        gone = [text.uri for text in structure.did_close or ()]
+    cells = {cell.text.uri: cell.text for cell in notebook.cells}
+    for content in changed.text_content or ():
+        if text := cells.get(content.document.uri):
+            _edit(text, content.changes)
+            text.version = content.document.version
+    notebook.version = params.notebook_document.version
+    session.leave_cells(gone)
+    if not session.editor.pulls:
+        _publish(notebook, dict.fromkeys(gone, ()))
+    _take(notebook)
+
+
+@handles_instead(lsp.NOTEBOOK_DOCUMENT_DID_CLOSE)
+def notebook_did_close(params: lsp.DidCloseNotebookDocumentParams) -> None:
+    notebook = session.documents.get(to_lsp.to_path(params.notebook_document.uri) or "")
+    if not isinstance(notebook, Notebook):
+        return
+    gone = [cell.text.uri for cell in notebook.cells]
+    session.leave_cells(gone)
+    session.drop(notebook)
+    _learn_soon()
+    if not session.editor.pulls:
+        _publish(notebook, dict.fromkeys(gone, ()))
+
+
+@handles(lsp.NOTEBOOK_DOCUMENT_DID_SAVE)
+def notebook_did_save(params: lsp.DidSaveNotebookDocumentParams) -> None:
+    if session.read_configs():
+        _show_anew()
+
+
+def _take(notebook: Notebook) -> None:
+    """Look at a notebook as it stands now."""
+    notebook.join()
+    session.documents[notebook.path] = notebook
+    session.notebooks |= {part.uri: notebook.path for part in notebook.parts()}
+    session.touch(notebook)
+    _search(notebook.path)
+    if session.editor.pulls:
+        # The editor asks of the cell that was changed alone.
+        _learn_soon(notebook)
 
 
 # --- diagnostics --------------------------------------------------------------------------
@@ -299,30 +406,39 @@ async def _learn(first: Document | None) -> None:
         if await session.learn(one):
             session.touch(one)
             _show_anew()
+        elif one is first and isinstance(one, Notebook):
+            _show_anew()  # Of its other cells something else may be known as well.
 
 
 async def diagnostic(params: lsp.DocumentDiagnosticParams) -> lsp.DocumentDiagnosticReport:
     document = _document(params.text_document)
-    known = await diagnostics_of(document) if document else []
+    known = await diagnostics_of(document) if document else {}
     if document:
         _learn_soon(document)
-    return lsp.RelatedFullDocumentDiagnosticReport(known)
+    return lsp.RelatedFullDocumentDiagnosticReport(known.get(params.text_document.uri, []))
 
 
-async def diagnostics_of(document: Document) -> list[lsp.Diagnostic]:
+async def diagnostics_of(document: Document) -> dict[str, list[lsp.Diagnostic]]:
+    """By URI: of a notebook each cell has its own."""
     analysis = await session.know(document)
+    found: dict[str, list[lsp.Diagnostic]] = {part.uri: [] for part in document.parts()}
     with _fault_told("looking at a file"):
-        lines = (analysis.reports or {}).values()
         basis = analysis.basis
         settled = basis.config.of_file(document.path).severity
-        return to_lsp.to_diagnostics(document, lines, basis.report, settled, session.editor)
-    return []
+        for part in document.parts():
+            lines = [one for one in (analysis.reports or {}).values() if part.holds(one.line)]
+            found[part.uri] = to_lsp.to_diagnostics(
+                document, lines, basis.report, settled, session.editor
+            )
+    return found
 
 
-def _publish(document: Document, diagnostics: list[lsp.Diagnostic]) -> None:
-    server.text_document_publish_diagnostics(
-        lsp.PublishDiagnosticsParams(document.uri, diagnostics, document.version)
-    )
+def _publish(document: Document, diagnostics: Mapping[str, Sequence[lsp.Diagnostic]]) -> None:
+    versions = {part.uri: part.version for part in document.parts()}
+    for uri, known in diagnostics.items():
+        server.text_document_publish_diagnostics(
+            lsp.PublishDiagnosticsParams(uri, known, versions.get(uri))
+        )
 
 
 def _show_anew() -> None:
@@ -349,7 +465,8 @@ async def hover(params: lsp.HoverParams) -> lsp.Hover | None:
     document = _document(params.text_document)
     if document is None:
         return None
-    line = to_lsp.to_place(document, params.position, session.editor.encoding)[0] + 1
+    uri = params.text_document.uri
+    line = to_lsp.to_place(document, params.position, session.editor.encoding, uri)[0] + 1
     analysis = await session.know_soon(document)
     # The text may have changed meanwhile, and the analysis be of one before that.
     known = analysis.line(line, tuple(document.lines)) if analysis else None
@@ -362,6 +479,7 @@ async def hover(params: lsp.HoverParams) -> lsp.Hover | None:
         report.recording if report else None,
         docs,
         markdown=session.editor.markdown,
+        text_of=session.text_of,
         profile_command=session.editor.profile_command,
     )
     return to_lsp.to_hover(document, known.line, card, session.editor) if card else None
@@ -373,7 +491,8 @@ async def code_lens(params: lsp.CodeLensParams) -> list[lsp.CodeLens] | None:
     if document is None or not session.settings.code_lens:
         return None
     analysis = await session.know(document)
-    return analysis.glance and to_lsp.to_lenses(document, analysis.glance, session.editor)
+    part = document.part(params.text_document.uri)
+    return analysis.glance and to_lsp.to_lenses(document, part, analysis.glance, session.editor)
 
 
 @handles(lsp.TEXT_DOCUMENT_INLAY_HINT, lsp.InlayHintOptions())
@@ -386,7 +505,8 @@ async def inlay_hint(params: lsp.InlayHintParams) -> list[lsp.InlayHint] | None:
     if report is None or glance is None:
         return None
     lines, encoding = analysis.reports or {}, session.editor.encoding
-    return to_lsp.to_inlay_hints(document, glance, lines, report, params.range, encoding)
+    part = document.part(params.text_document.uri)
+    return to_lsp.to_inlay_hints(document, part, glance, lines, report, params.range, encoding)
 
 
 @handles(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix]))
@@ -395,8 +515,9 @@ async def code_action(params: lsp.CodeActionParams) -> list[lsp.CodeAction] | No
     if document is None or not to_lsp.wants_quick_fixes(params.context):
         return None
     analysis = await session.know(document)
-    start = to_lsp.to_place(document, params.range.start, session.editor.encoding)
-    end = to_lsp.to_place(document, params.range.end, session.editor.encoding)
+    uri = params.text_document.uri
+    start = to_lsp.to_place(document, params.range.start, session.editor.encoding, uri)
+    end = to_lsp.to_place(document, params.range.end, session.editor.encoding, uri)
     actions: list[lsp.CodeAction] = []
     for finding in analysis.findings:
         span = finding.span

@@ -16,8 +16,9 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 import rooflint
+from rooflint import files
 from rooflint.config import Config
-from rooflint.files import python_files, text_of
+from rooflint.files import python_files
 from rooflint.model import Report, RooflintError
 from rooflint_server.analysis import Analysis, Basis, analyse
 from rooflint_server.document import Document, Encoding
@@ -98,6 +99,8 @@ class Session:
     folders: list[str] = field(default_factory=list[str])
     settings: Settings = field(default_factory=Settings)
     documents: dict[str, Document] = field(default_factory=dict[str, Document])
+    notebooks: dict[str, str] = field(default_factory=dict[str, str])
+    """The path of an open notebook, by the URIs of its cells."""
     reports: dict[str, Report] = field(default_factory=dict[str, Report])
     """What was measured, by project root; replaced whole."""
     run: Run | None = None
@@ -129,6 +132,11 @@ class Session:
         self.documents.pop(document.path, None)
         self.changed_on_disk(document.path)
         self.outdated = [d for d in self.outdated if d is not document]
+
+    def leave_cells(self, uris: Iterable[str]) -> None:
+        """Forget cells that were deleted, or whose notebook was closed."""
+        for uri in uris:
+            self.notebooks.pop(uri, None)
 
     def changed_on_disk(self, path: str) -> None:
         """A file has changed, which no document stands for."""
@@ -262,8 +270,8 @@ class Session:
         """What is known of the files around a file."""
         root = self.root_of(path)
         if root not in self.projects:
-            files = partial(self._files_of, root)
-            self.projects[root] = rooflint.open_project(files, self._text_of, [root])
+            paths = partial(self._files_of, root)
+            self.projects[root] = rooflint.open_project(paths, self.text_of, [root])
         return self.projects[root]
 
     def _files_of(self, root: str) -> Iterable[str]:
@@ -274,10 +282,10 @@ class Session:
         except RooflintError:  # Settings that make no sense, which is told elsewhere.
             return ()
 
-    def _text_of(self, path: str) -> str | None:
+    def text_of(self, path: str) -> str | None:
         """The text of a file as it is open, or else on disk."""
         document = self.documents.get(path)
-        return "".join(tuple(document.lines)) if document else text_of(path)
+        return "".join(tuple(document.lines)) if document else files.text_of(path)
 
     def config_of(self, path: str) -> Config:
         """The settings of the project around a file; those that make no sense are left aside."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types as lsp
 from pygls import uris
 
 import rooflint
 from rooflint.model import Edit, Finding, Fix, LineReport, Report, Severity, SourceSpan
-from rooflint_server.document import Document, Encoding, Place, count_units
+from rooflint.notebooks import is_notebook
+from rooflint_server.document import Document, Encoding, Part, Place, count_units
 from rooflint_server.measured import device_us, finding_as_measured, line_as_measured
+from rooflint_server.notebook import CellText
 from rooflint_server.session import Editor
 
 if TYPE_CHECKING:
@@ -89,16 +91,35 @@ def to_path(uri: str) -> str | None:
     return uri if scheme == "untitled" else None
 
 
-def to_place(document: Document, position: lsp.Position, encoding: Encoding) -> Place:
-    """Where a position stands in characters."""
-    return document.place(position.line, position.character, encoding)
+def to_place(
+    document: Document, position: lsp.Position, encoding: Encoding, uri: str = ""
+) -> Place:
+    """Where a position stands in characters; of a notebook: one in the cell `uri`."""
+    first_line = document.part(uri).first_line if uri else 0
+    return document.place(position.line + first_line, position.character, encoding)
+
+
+def to_cell(cell: lsp.NotebookCell, text: lsp.TextDocumentItem | None) -> CellText:
+    """A cell that was opened, with the text that came with it."""
+    document = Document(cell.document, cell.document, text.version if text else None)
+    document.rewrite(text.text if text else "")
+    is_python = text is not None and text.language_id == "python"
+    return CellText(document, _cell_id(cell), is_python and cell.kind == lsp.NotebookCellKind.Code)
+
+
+def _cell_id(cell: lsp.NotebookCell) -> str:
+    """As it is in the file, if the editor tells."""
+    metadata = cast("Mapping[str, Any]", cell.metadata or {})
+    name = metadata.get("id")
+    return name if isinstance(name, str) else ""
 
 
 def to_range(document: Document, span: SourceSpan, encoding: Encoding) -> lsp.Range:
     """A span of the document as the editor counts it."""
+    above = document.part_at(span.line).first_line
     return lsp.Range(
-        _to_position(document, span.line - 1, span.column, encoding),
-        _to_position(document, span.end_line - 1, span.end_column, encoding),
+        _to_position(document, span.line - 1, span.column, encoding, above),
+        _to_position(document, span.end_line - 1, span.end_column, encoding, above),
     )
 
 
@@ -106,9 +127,10 @@ def to_line_range(document: Document, line: int, encoding: Encoding) -> lsp.Rang
     """The code of a line (from 1), without the space around it."""
     content = document.content(line - 1)
     start, end = len(content) - len(content.lstrip()), len(content.rstrip())
+    above = document.part_at(line).first_line
     return lsp.Range(
-        _to_position(document, line - 1, start, encoding),
-        _to_position(document, line - 1, max(start, end), encoding),
+        _to_position(document, line - 1, start, encoding, above),
+        _to_position(document, line - 1, max(start, end), encoding, above),
     )
 
 
@@ -161,10 +183,12 @@ def to_hover(document: Document, line: int, card: str, editor: Editor) -> lsp.Ho
     return lsp.Hover(lsp.MarkupContent(kind, card), place)
 
 
-def to_lenses(document: Document, glance: Glance, editor: Editor) -> list[lsp.CodeLens]:
+def to_lenses(document: Document, part: Part, glance: Glance, editor: Editor) -> list[lsp.CodeLens]:
     """What stands above the loop of the steps and above functions, and the way to measure again."""
     lenses: list[lsp.CodeLens] = []
     for heading in glance.headings:
+        if not part.holds(heading.line):
+            continue
         place = to_line_range(document, heading.line, editor.encoding)
         # A command without a name is a text that leads nowhere.
         lenses.append(lsp.CodeLens(place, lsp.Command(heading.text, "")))
@@ -177,6 +201,7 @@ def to_lenses(document: Document, glance: Glance, editor: Editor) -> list[lsp.Co
 
 def to_inlay_hints(
     document: Document,
+    part: Part,
     glance: Glance,
     lines: Mapping[int, LineReport],
     report: Report,
@@ -186,7 +211,8 @@ def to_inlay_hints(
     """What the lines in a range cost, at their ends."""
     hints: list[lsp.InlayHint] = []
     for line in glance.lines:
-        if wanted.start.line <= line.line - 1 <= wanted.end.line:
+        in_part = line.line - 1 - part.first_line
+        if part.holds(line.line) and wanted.start.line <= in_part <= wanted.end.line:
             end = to_line_range(document, line.line, encoding).end
             said = rooflint.cost_sentence(lines[line.line], report) if line.line in lines else None
             hints.append(lsp.InlayHint(end, line.text, None, None, said, padding_left=True))
@@ -198,9 +224,10 @@ def to_code_action(
 ) -> lsp.CodeAction:
     """A fix of the document, as the quick fix of the diagnostics that it is `about`."""
     edits = [to_text_edit(document, edit, editor.encoding) for edit in fix.edits]
-    change = lsp.WorkspaceEdit(changes={document.uri: edits})
+    part = document.part_at(fix.edits[0].span.line)
+    change = lsp.WorkspaceEdit(changes={part.uri: edits})
     if editor.versioned_edits:
-        text = lsp.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
+        text = lsp.OptionalVersionedTextDocumentIdentifier(part.uri, part.version)
         change = lsp.WorkspaceEdit(document_changes=[lsp.TextDocumentEdit(text, edits)])
     return lsp.CodeAction(
         title=fix.title,
@@ -228,8 +255,12 @@ def _to_related(
 ) -> list[lsp.DiagnosticRelatedInformation]:
     related: list[lsp.DiagnosticRelatedInformation] = []
     for because in finding.because:
-        place = document if because.span.path == document.path else _read(because.span.path)
-        location = lsp.Location(place.uri, to_range(place, because.span, encoding))
+        elsewhere = because.span.path != document.path
+        if elsewhere and is_notebook(because.span.path):
+            continue  # Only the editor knows what its cells are called.
+        place = _read(because.span.path) if elsewhere else document
+        uri = place.part_at(because.span.line).uri
+        location = lsp.Location(uri, to_range(place, because.span, encoding))
         related.append(lsp.DiagnosticRelatedInformation(location, because.message))
     return related
 
@@ -242,5 +273,8 @@ def _read(path: str) -> Document:
     return document
 
 
-def _to_position(document: Document, line: int, column: int, encoding: Encoding) -> lsp.Position:
-    return lsp.Position(line, count_units(document.content(line), column, encoding))
+def _to_position(
+    document: Document, line: int, column: int, encoding: Encoding, above: int
+) -> lsp.Position:
+    """`above`: the lines of the text that stand above what the editor has as one document."""
+    return lsp.Position(line - above, count_units(document.content(line), column, encoding))
