@@ -411,7 +411,7 @@ def _header(recording: Recording) -> str:
     if recording.device.kind != "cpu" and not _has_peaks(recording):
         if recording.counters_ratio is None:
             parts.pop()
-        parts.append(f"no rooflines: the peak rates of {recording.device.name} are not known")
+        parts.append("no rooflines: its peak rates are not known")
     return " · ".join(parts)
 
 

@@ -48,7 +48,7 @@ def recording_of_launches(path: Path, launches: Sequence[Launch]) -> Recording:
         origin=str(path),
         device=Device(
             kind="cuda",
-            name=next(iter(sorted(devices)), "NVIDIA GPU"),
+            name=next(iter(sorted(devices)), _unnamed(first)),
             count=1,
             compute_capability=first.compute_capability,
             sm_count=first.sm_count,
@@ -78,6 +78,14 @@ def recording_of_launches(path: Path, launches: Sequence[Launch]) -> Recording:
             "and copies and waits are unknown.",
         ),
     )
+
+
+def _unnamed(launch: Launch) -> str:
+    """A GPU whose name the report leaves out."""
+    if launch.compute_capability is None:
+        return "NVIDIA GPU"
+    major, minor = launch.compute_capability
+    return f"NVIDIA GPU of compute capability {major}.{minor}"
 
 
 def join_counters(

@@ -33,9 +33,11 @@ def judge(kernel: KernelCost, recording: Recording) -> Verdict | None:
         return _estimate(kernel, work)
     if rates.sm_ratio < BUSY_RATIO or rates.sm_ratio <= (rates.memory_ratio or 0.0):
         return None
+    # Loads and stores keep SMs busy too: without the memory's throughput, FLOPs must tell.
+    computes = work is not None and (work.compute_ratio or 0.0) >= ESTIMATED_BUSY_RATIO
+    if rates.memory_ratio is None and not computes:
+        return None
     parts = [_show_rate(kernel, work), f"the SMs are {show_share(rates.sm_ratio)} busy"]
-    if rates.memory_ratio is None:
-        parts.append("the report has no memory throughput to set beside it")
     if work and (work.compute_ratio or 1.0) < OTHER_RATIO:
         parts.append("most of that is no FLOPs but other instructions")
     parts += waste(kernel, work)
@@ -59,7 +61,7 @@ def _verdict(kernel: KernelCost, work: Work | None, parts: list[str]) -> Verdict
         "compute-bound",
         f"done: {text}" if done else text,
         _advise(kernel, work, done),
-        provenance=work.provenance if work else "ncu",
+        provenance=work.flop_provenance if work and work.main_pipe else "ncu",
         roof_ratio=roof_ratio,
         saves_us=tensor_core_gain_us(kernel, work),
     )

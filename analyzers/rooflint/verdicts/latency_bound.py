@@ -44,7 +44,7 @@ def judge_small_grid(kernel: KernelCost, recording: Recording) -> Verdict | None
     rates = Rates.of(kernel, recording)
     if rates and max(rates.sm_ratio, rates.memory_ratio or 0.0) >= BUSY_RATIO:
         return None
-    grid = _show_small_grid(kernel, recording)
+    grid = _show_small_grid(kernel, recording, counted=rates is not None)
     if grid is None:
         return None
     parts = [grid] if rates is None else [grid, _show_rates(rates)]
@@ -54,8 +54,13 @@ def judge_small_grid(kernel: KernelCost, recording: Recording) -> Verdict | None
     return _verdict(kernel, recording, parts, advice)
 
 
-def _show_small_grid(kernel: KernelCost, recording: Recording) -> str | None:
-    waves = kernel.counters.waves if kernel.counters else None
+FULL_RATIO = 0.9
+"""A wave that is this full leaves nothing idle worth a word."""
+
+
+def _show_small_grid(kernel: KernelCost, recording: Recording, *, counted: bool) -> str | None:
+    # A product may fill the GPU with one large block on each multiprocessor, where two would fit.
+    waves = kernel.counters.waves if kernel.counters and counted else None
     sm_count = find_sm_count(recording.device)
     block_count = prod(kernel.grid) if kernel.grid else None
     on = ""
@@ -63,7 +68,7 @@ def _show_small_grid(kernel: KernelCost, recording: Recording) -> str | None:
         units = "CUs" if recording.device.kind == "rocm" else "SMs"
         on = f": {count_of(block_count, 'block')} on {sm_count} {units}"
     if waves is not None:
-        return f"the grid fills {show_share(waves)} of a wave{on}" if waves < 1 else None
+        return f"the grid fills {show_share(waves)} of a wave{on}" if waves < FULL_RATIO else None
     # Without counters how many blocks fit on a multiprocessor is not known, and a grid of about
     # one block for each may be by design; half of them idle is not.
     if block_count and sm_count and 2 * block_count <= sm_count:

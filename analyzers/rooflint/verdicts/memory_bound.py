@@ -38,7 +38,7 @@ def judge(kernel: KernelCost, recording: Recording) -> Verdict | None:
         parts[0] += f" while DRAM is at {show_share(rates.dram_ratio)}"
     product = show_slow_product(kernel, work)
     if product:
-        parts.insert(0, product)
+        parts.append(product)
     parts += waste(kernel, work)
     return Verdict(
         "memory-bound",

@@ -6,7 +6,7 @@ from rooflint.model import KernelCost, Recording, Verdict
 from rooflint.units import show_byte_rate, show_share
 from rooflint.verdicts.rates import Rates
 from rooflint.verdicts.roofline import kernel_work, peaks_for
-from rooflint.verdicts.symptoms import is_odd, pad_advice, waste
+from rooflint.verdicts.symptoms import COALESCE_ADVICE, is_odd, is_uncoalesced, pad_advice, waste
 
 
 def judge(kernel: KernelCost, recording: Recording) -> Verdict:
@@ -16,7 +16,7 @@ def judge(kernel: KernelCost, recording: Recording) -> Verdict:
         "unknown",
         reason,
         advice,
-        provenance=work.provenance if work else "measured",
+        provenance="ncu" if kernel.counters else work.provenance if work else "measured",
         roof_ratio=work.roof_ratio if work else None,
     )
 
@@ -24,7 +24,9 @@ def judge(kernel: KernelCost, recording: Recording) -> Verdict:
 def _why(kernel: KernelCost, recording: Recording) -> tuple[str, str]:
     counters = "measure it with Nsight Compute (`rooflint doctor` says how)"
     if kernel.counters is not None:
-        return _what_is_missing(kernel, recording), "add `--set basic` to ncu's options"
+        uncoalesced = is_uncoalesced(kernel.counters)
+        advice = COALESCE_ADVICE if uncoalesced else "add `--set basic` to ncu's options"
+        return _what_is_missing(kernel, recording), advice
     if peaks_for(kernel, recording) is None:
         device = recording.device.name
         return f"the peak rates of {device} are not known", counters
@@ -42,8 +44,9 @@ def _why(kernel: KernelCost, recording: Recording) -> tuple[str, str]:
 
 def _what_is_missing(kernel: KernelCost, recording: Recording) -> str:
     rates = Rates.of(kernel, recording)
+    wasted = list(waste(kernel, kernel_work(kernel, recording)))
     if rates is None:
-        return "the report has no throughputs of it"
+        return "; ".join([*wasted, "the report has no throughputs of it"])
     parts = [f"the SMs are {show_share(rates.sm_ratio)} busy"]
     counters = kernel.counters
     if rates.dram_ratio is not None:
@@ -52,5 +55,4 @@ def _what_is_missing(kernel: KernelCost, recording: Recording) -> str:
         parts[0] += (
             f", DRAM moves {show_byte_rate(1e6 * counters.dram_bytes / counters.duration_us)}"
         )
-    parts.append("the memory throughput is not in the report")
-    return "; ".join([*parts, *waste(kernel, kernel_work(kernel, recording))])
+    return "; ".join([*parts, *wasted, "the memory throughput is not in the report"])
