@@ -85,7 +85,7 @@ def _unnamed(launch: Launch) -> str:
     if launch.compute_capability is None:
         return "NVIDIA GPU"
     major, minor = launch.compute_capability
-    return f"NVIDIA GPU of compute capability {major}.{minor}"
+    return f"NVIDIA GPU (CC {major}.{minor})"
 
 
 def join_counters(
