@@ -383,17 +383,6 @@ def test_ncu_is_called_for_the_window_that_the_recorder_opens() -> None:
         assert option in words
 
 
-def test_a_forbidden_counter_is_told_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU"
-    monkeypatch.setattr(ncu, "_is_wsl", lambda: False)
-    monkeypatch.setattr(ncu, "_is_container", lambda: True)
-    assert "--cap-add=SYS_ADMIN" in (ncu.complaint(log) or "")
-    monkeypatch.setattr(ncu, "_is_container", lambda: False)
-    assert "NVreg_RestrictProfilingToAdminUsers=0" in (ncu.complaint(log) or "")
-    assert ncu.complaint("==PROF== Disconnected from process 7") is None
-    assert ncu.complaint("==ERROR== Something broke.") == "ncu stopped: Something broke"
-
-
 def test_doctor_gives_each_failure_a_remedy() -> None:
     checks = diagnose(sys.executable)
     assert [check.name for check in checks[:3]] == ["rooflint", "language server", "interpreter"]

@@ -11,7 +11,8 @@
 - `stacks`, `line_tables`: reads another process's Python stacks and lines
 - `process`: runs one process, forwards or hears its output, ends its whole tree
 - `plan`: chooses the launches that ncu is to measure
-- `ncu`: finds ncu, runs it, says what is missing
+- `ncu`: finds ncu, and runs it
+- `complaints`: why there are no counters, and what to do
 - `doctor`: what works on this machine
 - `measure`: what its GPU reaches
 """
@@ -35,6 +36,7 @@ def run(request: ProfileRequest, tell: Callable[[Progress], None], cancelled: Ev
     """
     from time import monotonic
 
+    from rooflint.runs.complaints import permission_problem
     from rooflint.runs.counters import add_counters
     from rooflint.runs.interpreter import check_can_run
     from rooflint.runs.ncu import find_ncu
@@ -48,7 +50,8 @@ def run(request: ProfileRequest, tell: Callable[[Progress], None], cancelled: Ev
     start = monotonic()
     with passing_on_signals(folder):
         try:
-            record_timeline(request, folder, ncu is not None, tell, cancelled)
+            counters_too = ncu is not None and permission_problem() is None
+            record_timeline(request, folder, counters_too, tell, cancelled)
         except OSError as error:
             remove(folder)
             raise cannot_be_written(request, error) from error

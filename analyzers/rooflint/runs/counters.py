@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rooflint.model import ProfileError
 from rooflint.runs import recordings
+from rooflint.runs.complaints import complaint, permission_problem
 from rooflint.runs.launch import environment, recorder_command, write_settings
-from rooflint.runs.ncu import complaint, ncu_command, ncu_version
+from rooflint.runs.ncu import ncu_command, ncu_version
 from rooflint.runs.plan import BUDGET_S, Plan, choose
 from rooflint.runs.process import run_process
 from rooflint.runs.request import Progress
@@ -33,13 +35,21 @@ def add_counters(
     cancelled: Event,
 ) -> None:
     """Measure the dearest kernels of a recording; where that fails, a note says what to do."""
-    if recordings.part(recordings.read_meta(folder), "device").get("kind") != "cuda":
+    device = recordings.part(recordings.read_meta(folder), "device")
+    if device.get("kind") != "cuda":
         return
     if ncu is None:
         recordings.add_note(
             folder,
-            "There are no counters, since ncu was not found: install Nsight Compute,"
-            " or put ncu on PATH.",
+            "There are no counters, since ncu was not found: install Nsight Compute"
+            " (https://developer.nvidia.com/nsight-compute), or put ncu on PATH.",
+        )
+        return
+    if problem := permission_problem(str(device.get("name") or "")):
+        # Known beforehand: the script need not run again for it.
+        recordings.add_note(
+            folder,
+            f"There are no counters, since this user may not read the GPU's: {problem}.",
         )
         return
     tell(Progress("reading", "reading the timeline to choose what ncu measures"))
@@ -57,8 +67,7 @@ def add_counters(
         return
     tell(Progress("counters", _announcement(plan)))
     note = _measure(request, folder, timeline_s, ncu, plan, cancelled)
-    if note:
-        tell(Progress("counters", note))
+    if note:  # the report, which follows at once, says it
         recordings.add_note(folder, note)
 
 
@@ -92,6 +101,7 @@ def _measure(
         process=meta.get("process"),
     )
     report, log = folder / recordings.COUNTERS, folder / "ncu.log"
+    output: deque[str] = deque(maxlen=100)
     start = time.monotonic()
     limit_s = STARTING_S + 3 * timeline_s + 3 * BUDGET_S
     try:
@@ -99,7 +109,7 @@ def _measure(
             ncu_command(ncu, report, log, recorder_command(request, settings)),
             cwd=request.cwd,
             environment=environment(request),
-            hear=_drop,  # the script has said it all in its first run
+            hear=output.append,  # the script has said it all in its first run
             cancelled=cancelled,
             limit_s=limit_s,
         )
@@ -123,8 +133,17 @@ def _measure(
             f"There are no counters: the second run was stopped after {limit_s:.0f} s;"
             " profile a shorter run."
         )
-    reason = complaint(said) or f"ncu ended with exit code {code} and wrote no report"
-    return f"There are no counters: {reason}."
+    device_name = str(recordings.part(meta, "device").get("name") or "")
+    reason = complaint(said, "".join(output), device_name)
+    return f"There are no counters: {reason or _how_ncu_ended(code, ncu)}."
+
+
+def _how_ncu_ended(code: int, ncu: Path) -> str:
+    ended = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+    return (
+        f"ncu ended {ended} and wrote no report; see whether `{ncu} --version` works, and install"
+        " Nsight Compute anew if not"
+    )
 
 
 def _as_settings(plan: Plan) -> dict[str, dict[str, int]]:
@@ -136,7 +155,3 @@ def _as_settings(plan: Plan) -> dict[str, dict[str, int]]:
         }
         for path, line in places
     }
-
-
-def _drop(output: str) -> None:
-    pass

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from rooflint.model import Device, ProfileError
 from rooflint.profiles import measured_peaks
+from rooflint.runs.complaints import permission_problem
 from rooflint.runs.interpreter import OLDEST_PYTHON, ask
 from rooflint.runs.measure import Measurement, measure
-from rooflint.runs.ncu import find_ncu, ncu_version, permission_problem
+from rooflint.runs.ncu import find_ncu, ncu_version
 from rooflint.units import show_byte_rate, show_flop_rate, show_share
 from rooflint.verdicts.gpus import find_peaks
 from rooflint.verdicts.rates import show_of
@@ -48,7 +49,7 @@ def diagnose(python: str = sys.executable, measuring: bool = False) -> list[Chec
         checks.append(torch)
     checks.append(_driver())
     if checks[-1].ok:
-        checks += [_ncu(), _permission()]
+        checks += [_ncu(), _permission(device.name if device else "")]
     if device is not None:
         checks.append(_peaks(device, measuring))
     if measuring and interpreter.ok:
@@ -160,13 +161,14 @@ def _ncu() -> Check:
             "ncu",
             False,
             "not found",
-            "install Nsight Compute, or put ncu on PATH; without it there are no counters",
+            "install Nsight Compute (https://developer.nvidia.com/nsight-compute), or put ncu on"
+            " PATH; without it there are no counters, and rooflines are estimates",
         )
     return Check("ncu", True, f"{ncu} {ncu_version(ncu) or ''}".rstrip())
 
 
-def _permission() -> Check:
-    problem = permission_problem()
+def _permission(device_name: str) -> Check:
+    problem = permission_problem(device_name)
     if problem:
         return Check("GPU counters", False, "only administrators may read them here", problem)
     return Check("GPU counters", True, "nothing forbids reading them")

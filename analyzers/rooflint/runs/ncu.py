@@ -1,4 +1,4 @@
-"""Nsight Compute: where it is, how it is called, and what to do where it may not be used."""
+"""Nsight Compute: where it is, and how it is called."""
 
 from __future__ import annotations
 
@@ -109,87 +109,9 @@ def ncu_version(ncu: Path) -> str | None:
     return found.group(1) if found else None
 
 
-def permission_problem() -> str | None:
-    """What to do, if this user may not read the GPU's counters; `None` if nothing forbids it."""
-    try:
-        parameters = Path("/proc/driver/nvidia/params").read_text(encoding="utf-8")
-    except OSError:
-        return None
-    admin_only = re.search(r"RmProfilingAdminOnly:\s*1", parameters)
-    if not admin_only or _is_profiling_admin():
-        return None
-    return permission_remedy()
-
-
-def permission_remedy() -> str:
-    """One sentence that fits this machine."""
-    if _is_wsl():
-        return (
-            "allow it on Windows: NVIDIA Control Panel > Desktop > Enable Developer Settings,"
-            " then Developer > Manage GPU Performance Counters > Allow access to all users"
-        )
-    if _is_container():
-        return (
-            "start the container with --cap-add=SYS_ADMIN (Kubernetes: capabilities.add"
-            ' ["SYS_ADMIN"]), or set NVreg_RestrictProfilingToAdminUsers=0 on its host; on a rented'
-            " GPU only its provider can do either"
-        )
-    return (
-        "as root, write `options nvidia NVreg_RestrictProfilingToAdminUsers=0` to"
-        " /etc/modprobe.d/nvidia-profiling.conf and reboot; on a rented GPU ask its provider"
-    )
-
-
-def complaint(log: str) -> str | None:
-    """What ncu's log says went wrong, as a sentence with its remedy."""
-    if "ERR_NVGPUCTRPERM" in log:
-        return f"this user may not read the GPU's counters: {permission_remedy()}"
-    if "Another profiler" in log or "another profiler" in log:
-        return "another profiler holds the GPU's counters: close it, then profile again"
-    found = re.search(r"==ERROR==\s*(.+)", log)
-    if found:
-        return f"ncu stopped: {found.group(1).strip().rstrip('.')}"
-    if "No kernels were profiled" in log:
-        return (
-            "ncu saw none of the planned kernels, since the second run went another way than the"
-            " first: profile again, with a fixed seed if the script draws random numbers"
-        )
-    return None
-
-
 def _newest_first(places: Iterable[Path]) -> list[Path]:
     return sorted(places, key=_numbers, reverse=True)
 
 
 def _numbers(path: Path) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", str(path))]
-
-
-def _is_profiling_admin() -> bool:
-    """Root has CAP_SYS_ADMIN, but not in a container; newer drivers ask for CAP_PERFMON."""
-    try:
-        status = Path("/proc/self/status").read_text(encoding="utf-8")
-    except OSError:
-        return hasattr(os, "geteuid") and os.geteuid() == 0
-    found = re.search(r"^CapEff:\s*([0-9a-f]+)", status, re.MULTILINE)
-    capabilities = int(found.group(1), 16) if found else 0
-    return bool(capabilities & (1 << 21 | 1 << 38))
-
-
-def _is_container() -> bool:
-    if any(Path(mark).exists() for mark in ("/.dockerenv", "/run/.containerenv")):
-        return True
-    if "KUBERNETES_SERVICE_HOST" in os.environ or "container" in os.environ:
-        return True
-    try:
-        groups = Path("/proc/1/cgroup").read_text(encoding="utf-8")
-    except OSError:
-        return False
-    return any(word in groups for word in ("docker", "kubepods", "containerd", "lxc"))
-
-
-def _is_wsl() -> bool:
-    try:
-        return "microsoft" in Path("/proc/version").read_text(encoding="utf-8").lower()
-    except OSError:
-        return False
