@@ -302,11 +302,12 @@ class _Page:
             yield ""
             yield self._dim(f" peaks: {kind[peaks.provenance]}, {peaks.source}")
         elif not _has_peaks(recording):
+            name = recording.device.name
+            why = f"not known of {name}; `rooflint doctor --measure` on it finds them out"
+            if re.match(r"(NVIDIA |AMD )?GPU\b", name):
+                why = "not known, since the recording does not name its GPU"
             yield ""
-            yield self._dim(
-                f" peaks: not known of {recording.device.name}; `rooflint doctor --measure` on it"
-                " finds them out, and rooflines with them"
-            )
+            yield self._dim(f" peaks: {why}")
 
     def _gains(self) -> Iterator[str]:
         report, recording = self.report, self.report.recording
