@@ -38,7 +38,12 @@ def rules_of(name: str, folder: Path) -> list[tuple[str, tuple[int, int, int], s
     """Kernel, grid, title and text of the bottleneck rule, of each launch of a report."""
     plain = folder / f"{name}.ncu-rep"
     plain.write_bytes(lzma.decompress((RECORDINGS / f"{name}.ncu-rep.xz").read_bytes()))
-    actions = ncu_report.load_report(str(plain)).range_by_idx(0)
+    return rules_in(plain)
+
+
+def rules_in(report: Path) -> list[tuple[str, tuple[int, int, int], str, str]]:
+    """The same of any report."""
+    actions = ncu_report.load_report(str(report)).range_by_idx(0)
     found = []
     for index in range(actions.num_actions()):
         action = actions.action_by_idx(index)

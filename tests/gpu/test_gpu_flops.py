@@ -1,0 +1,116 @@
+"""FLOPs and bytes are counted as they were to be done; peaks are what is reached, or printed."""
+
+from __future__ import annotations
+
+import pytest
+from gpu.measuring import PYTHON, Run, measure, table
+
+from rooflint.runs.measure import measure as measure_device
+from rooflint.units import show_byte_rate, show_bytes, show_flop, show_flop_rate
+from rooflint.verdicts.gpus import find_peaks
+
+torch = pytest.importorskip("torch")
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU"),
+]
+
+
+@pytest.fixture(scope="module")
+def products(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return measure("products", tmp_path_factory.mktemp("products"), everything=True)
+
+
+def executed_flop(run: Run, line: int) -> float:
+    """All operations of a line in one step: a product may be several kernels."""
+    return sum(
+        kernel.launch_count / run.recording.step_count * sum(counters.flop_by_pipe.values())
+        for kernel, counters in run.counted(line)
+    )
+
+
+def test_executed_flops_are_those_of_the_product(products: Run) -> None:
+    rows: list[tuple[str, ...]] = []
+    missed: list[str] = []
+    marks = {**products.lines_with("product"), **products.lines_with("odd")}
+    for line, mark in sorted(marks.items()):
+        kind, _, *sizes = mark.split()
+        m, n, k = map(int, sizes)
+        model, executed = 2 * m * n * k, executed_flop(products, line)
+        ratio = executed / model
+        # Whole tiles are computed: of an odd size more, and never less.
+        good = abs(ratio - 1) <= 0.02 if kind == "product" else 1.0 <= ratio <= 1.3
+        names = ", ".join(kernel.name[:32] for kernel in products.kernels_of(line))
+        rows.append(
+            (mark, show_flop(model), show_flop(executed), f"{ratio:.4f}", "" if good else "MISSED",
+             names)
+        )  # fmt: skip
+        if not good:
+            missed.append(mark)
+    print(table(("product", "2·M·N·K", "executed", "ratio", "", "kernels"), rows))
+    assert not missed
+
+
+def test_an_elementwise_kernel_moves_what_it_must(products: Run) -> None:
+    ((line, mark),) = products.lines_with("elementwise").items()
+    must = int(mark.split()[1])
+    ((_, counters),) = products.counted(line)
+    assert counters.dram_bytes
+    ratio = counters.dram_bytes / must
+    print(
+        table(
+            ("elementwise", "must move", "DRAM moved", "ratio"),
+            [("a + b", show_bytes(must), show_bytes(counters.dram_bytes), f"{ratio:.4f}")],
+        )
+    )
+    assert ratio == pytest.approx(1, abs=0.05)
+
+
+def test_peaks_are_what_is_reached_or_what_the_datasheet_says(products: Run) -> None:
+    stated = {
+        name: rate
+        for kernel in products.recording.kernels
+        if kernel.counters and kernel.counters.peaks
+        for name, rate in kernel.counters.peaks.flop_per_s.items()
+    }
+    stated_dram = next(
+        kernel.counters.peaks.dram_bytes_per_s
+        for kernel in products.recording.kernels
+        if kernel.counters and kernel.counters.peaks
+    )
+    sheet = find_peaks(products.recording.device)
+    assert sheet, "this GPU is not in the table"
+    reached = next(
+        measurement
+        for measurement in measure_device(PYTHON)
+        if measurement.measured.device.name == products.recording.device.name
+    )
+    print(f"\n   measured while {reached.doubt or 'nothing else used the GPU'}")
+    rows: list[tuple[str, ...]] = []
+    missed: list[str] = []
+    rates = reached.measured.flop_per_s
+    for name in ("DRAM", *sheet.flop_per_s):
+        show = show_byte_rate if name == "DRAM" else show_flop_rate
+        of_report = stated_dram if name == "DRAM" else stated.get(name)
+        of_sheet = sheet.dram_bytes_per_s if name == "DRAM" else sheet.flop_per_s[name]
+        of_run = reached.measured.dram_bytes_per_s if name == "DRAM" else rates.get(name)
+        # Nothing can be faster than its peak.
+        good = of_run is None or of_run <= 1.05 * of_sheet
+        if of_report is not None:
+            near = (abs(of_report / other - 1) for other in (of_sheet, of_run) if other)
+            good = good and min(near) <= 0.05
+        rows.append(
+            (
+                name.upper(),
+                show(of_sheet),
+                show(of_report) if of_report else "-",
+                show(of_run) if of_run else reached.absent.get(name, "-")[:40],
+                f"{of_run / of_sheet:.0%}" if of_run else "-",
+                "" if good else "MISSED",
+            )
+        )
+        if not good:
+            missed.append(name)
+    print(table(("peak", "datasheet", "ncu report", "reached", "of datasheet", ""), rows))
+    assert not missed
