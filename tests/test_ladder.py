@@ -140,6 +140,24 @@ def test_the_remedy_is_of_this_machine(
 
 
 @pytest.mark.parametrize(
+    ("version", "remedy"),
+    [
+        ("Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n", "a sandbox (gVisor)"),
+        ("Linux version 5.15.153.1-microsoft-standard-WSL2 (root@941d701f84f1)\n", "on Windows"),
+        ("Linux version 6.8.0-45-generic (buildd@lcy02-amd64-115)\n", "a missing permission"),
+    ],
+)
+def test_a_library_that_is_missing_is_missing_for_a_reason(
+    monkeypatch: pytest.MonkeyPatch, version: str, remedy: str
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(complaints, "_is_container", lambda: False)
+    monkeypatch.setattr(complaints, "_kernel", lambda: version)
+    said = complaints.complaint(NO_LIBRARY)
+    assert said and remedy in said
+
+
+@pytest.mark.parametrize(
     ("does", "note"),
     [
         (f"printf '%s' '{NO_PERMISSION}' > $log; exit 1", "NVreg_RestrictProfilingToAdminUsers=0"),

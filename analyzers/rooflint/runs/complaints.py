@@ -144,6 +144,8 @@ def _reason(reasons: list[str], device_name: str) -> str:
 
 
 def _library_remedy(device_name: str) -> str:
+    if _is_sandbox():
+        return "this is a sandbox (gVisor), which hides them: use a machine or container without it"
     if _is_wsl():
         return "update the NVIDIA driver on Windows"
     if _is_container():
@@ -186,7 +188,16 @@ def _is_container() -> bool:
 
 
 def _is_wsl() -> bool:
+    return "microsoft" in _kernel().lower()
+
+
+def _is_sandbox() -> bool:
+    """gVisor plays a kernel of its own, of this version and day."""
+    return "4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016" in _kernel()
+
+
+def _kernel() -> str:
     try:
-        return "microsoft" in Path("/proc/version").read_text(encoding="utf-8").lower()
+        return Path("/proc/version").read_text(encoding="utf-8")
     except OSError:
-        return False
+        return ""

@@ -215,7 +215,9 @@ def _kept(measurement: Measurement) -> Check:
     """Keeps what a GPU reaches, unless it may reach more."""
     device = measurement.measured.device
     if device.kind == "cpu":
-        return Check("measured", True, f"{device.name}; each profile on it does so by itself")
+        doubt = f", which reaches more: {measurement.doubt}" if measurement.doubt else ""
+        detail = f"{device.name}{doubt}; each profile on it measures by itself"
+        return Check("measured", True, detail)
     if measurement.doubt:
         return Check(
             "measured",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from dataclasses import dataclass
 from datetime import date
@@ -20,6 +21,9 @@ BUSY_RATIO = 0.1
 VARYING_RATIO = 0.15
 """Used by others from this share of the time on, or slower than its quickest by this much, a GPU
 does not show what it can reach."""
+
+CROWDED = 0.5
+"""From so many processes a core on, a CPU does not show it either."""
 
 # At the end of the path, so that nothing of ours stands before what the user has; and nothing of
 # the folder that doctor happens to be called in.
@@ -43,7 +47,7 @@ class Measurement:
 
 def measure(python: str) -> list[Measurement]:
     """One device of each kind that torch sees there. Raises `ProfileError`."""
-    busy = _busy_ratios()
+    busy, load = _busy_ratios(), _load_per_core()
     try:
         process = subprocess.run(
             [python, "-c", _START, str(ANALYZERS)],
@@ -66,12 +70,14 @@ def measure(python: str) -> list[Measurement]:
         if line.startswith(_MARK):
             answer = json.loads(line.removeprefix(_MARK))
             driver = answer["versions"].get("driver")
-            return [_measurement(device, driver, busy) for device in answer["devices"]]
+            return [_measurement(device, driver, busy, load) for device in answer["devices"]]
     said = process.stderr.strip().splitlines() or [f"exit code {process.returncode}"]
     raise ProfileError(f"nothing could be measured: {said[-1].strip()[:300]}")
 
 
-def _measurement(device: dict[str, Any], driver: str | None, busy: dict[str, float]) -> Measurement:
+def _measurement(
+    device: dict[str, Any], driver: str | None, busy: dict[str, float], load: float
+) -> Measurement:
     measured = Measured(
         Device(
             device["kind"],
@@ -84,7 +90,12 @@ def _measurement(device: dict[str, Any], driver: str | None, busy: dict[str, flo
         date.today().isoformat(),
         driver if device["kind"] != "cpu" else None,
     )
-    return Measurement(measured, device.get("absent", {}), _doubt(device, busy))
+    if measured.device.kind != "cpu":
+        doubt = _doubt(device, busy)
+    else:
+        crowded = f"its cores had {load:.1f} processes each to run before"
+        doubt = crowded if load >= CROWDED else None
+    return Measurement(measured, device.get("absent", {}), doubt)
 
 
 def _doubt(device: dict[str, Any], busy: dict[str, float]) -> str | None:
@@ -97,6 +108,14 @@ def _doubt(device: dict[str, Any], busy: dict[str, float]) -> str | None:
     if device.get("spread_ratio", 0.0) >= VARYING_RATIO:
         return "its speed varied meanwhile: another process uses it, or its power is limited"
     return None
+
+
+def _load_per_core() -> float:
+    """How many processes want each core, over the last minute; 0 where that is not known."""
+    try:
+        return os.getloadavg()[0] / (os.cpu_count() or 1)
+    except (AttributeError, OSError):
+        return 0.0
 
 
 def _busy_ratios() -> dict[str, float]:
