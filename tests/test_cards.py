@@ -13,11 +13,13 @@ from rooflint.model import (
     Fix,
     InsideCost,
     KernelCost,
+    KernelReport,
     LineCost,
     LineReport,
     Peaks,
     SourceSpan,
     Verdict,
+    Work,
 )
 from rooflint_server.cards import make_card
 
@@ -43,7 +45,19 @@ KERNEL = KernelCost(
     backward=False,
     launch_count=24 * STEPS,
     gpu_us=0.33e3 * STEPS,
-    counters=Counters(3, occupancy_ratio=0.71, stalls=(("long scoreboard", 0.62),)),
+    op="aten::sigmoid",
+    counters=Counters(
+        3,
+        occupancy_ratio=0.71,
+        theoretical_occupancy_ratio=1.0,
+        stalls=(("not selected", 0.2), ("long scoreboard", 0.62)),
+        sm_ratio=0.12,
+        dram_ratio=0.51,
+        registers=32,
+        waves=1.93,
+        sectors_per_load=16.0,
+        load_used_ratio=0.25,
+    ),
 )
 H200_PEAKS = Peaks({"fp32": 67e12}, 4.8e12, "ncu", "the report")
 RECORDING = recording_of(
@@ -62,7 +76,27 @@ LATENCY_BOUND = Verdict(
     provenance="ncu",
     roof_ratio=0.41,
 )
-MEASURED = LineReport(PATH, 33, cost=ELEMENTWISE, verdict=LATENCY_BOUND, kernels=(KERNEL,))
+WORK = Work(
+    duration_us=0.33e3 * STEPS,
+    flop_by_pipe={"fp32": 1.44e9 * STEPS},
+    dram_bytes=284e6 * STEPS,
+    peaks=H200_PEAKS,
+    flop_provenance="estimated",
+    dram_provenance="ncu",
+    launch_count=24 * STEPS,
+    l2_bytes=300e6 * STEPS,
+    expected_bytes=100e6 * STEPS,
+    counters=KERNEL.counters,
+)
+MEASURED = LineReport(
+    PATH,
+    33,
+    cost=ELEMENTWISE,
+    verdict=LATENCY_BOUND,
+    kernels=(KERNEL,),
+    work=WORK,
+    judged=(KernelReport(KERNEL, LATENCY_BOUND, WORK),),
+)
 FINDING = Finding(
     SourceSpan(PATH, 65, 17, 65, 28),
     "`loss.item()` waits for the GPU on every step of this loop",
@@ -98,13 +132,82 @@ def test_each_number_stands_beside_how_it_is_known():
         "|---|---|---|",
         "| GPU time | 100 µs forward, 230 µs backward | measured |",
         "| launches | 24, 13.8 µs each | measured |",
-        "| FLOPs | 1.44 GFLOP | estimated |",
-        "| DRAM traffic | 284 MB | ncu |",
+        "| FLOPs | 1.44 GFLOP (FP32) | estimated |",
+        "| DRAM traffic | 284 MB; 100 MB expected | ncu |",
+        "| through caches | L2 300 MB | ncu |",
         "| intensity | 5.07 FLOP/B; ridge 14 (FP32) | estimated |",
-        "| achieved | 4.36 TFLOP/s of 67 TFLOP/s, 861 GB/s of 4.8 TB/s | estimated |",
-        "| occupancy | 71 % | ncu |",
-        "| top stall | long scoreboard, 62 % of the waiting | ncu |",
+        "| achieved | 4.36 of 67 TFLOP/s, 861 GB/s of 4.8 TB/s | estimated |",
+        "| busy | SMs 12 %, DRAM 51 % | ncu |",
+        "| occupancy | 71 % of 100 % possible; 32 registers a thread; 1.93 waves | ncu |",
+        "| access | 16 sectors a load, 25 % of them used | ncu |",
+        "| warps wait for | long scoreboard 62 % | ncu |",
     ]
+
+
+def test_numbers_of_a_part_of_a_line_say_of_how_much():
+    shown = card(replace(MEASURED, work=replace(WORK, covered_ratio=0.62)))
+    assert "| measured by ncu | 62 % of its time; of the rest nothing is known | ncu |" in shown
+    assert "| DRAM traffic | 284 MB; 100 MB expected | ncu, 62 % |" in shown
+    assert (
+        "| occupancy | 71 % of 100 % possible; 32 registers a thread; 1.93 waves | ncu, 62" in shown
+    )
+
+
+def test_executed_flops_stand_beside_those_of_the_shapes():
+    # 2·2040·512·1003 FLOPs, and 2.7 % more for whole tiles.
+    flop = 2 * 2040 * 512 * 1003
+    work = replace(
+        WORK,
+        flop_by_pipe={"tensor bf16": 1.027 * flop * STEPS},
+        flop_provenance="ncu",
+        expected_flop=flop * STEPS,
+        padding_ratio=1.027,
+    )
+    assert ("| FLOPs | 2.15 GFLOP (BF16); 2.1 GFLOP by the shapes; 2.7 % padding | ncu |") in card(
+        replace(MEASURED, work=work)
+    )
+
+
+def test_the_costliest_kernels_of_a_line_are_named_with_what_limits_them():
+    kernels = tuple(
+        KernelReport(
+            replace(
+                KERNEL,
+                name=f"void ns::kernel_{n}<float>(int)",
+                gpu_us=gpu_us * STEPS,
+                backward=n == 1,
+            ),
+            replace(LATENCY_BOUND, roof_ratio=None) if n else LATENCY_BOUND,
+        )
+        for n, gpu_us in enumerate((200.0, 100.0, 20.0, 10.0))
+    )
+    shown = card(replace(MEASURED, judged=kernels))
+    assert [row for row in shown.splitlines() if row.startswith("| kernel")] == [
+        "| kernel | `aten::sigmoid` `kernel_0`, 200 µs in 24 launches: latency-bound, 41 % of its "
+        "roof | ncu |",
+        "| kernel | `aten::sigmoid` `kernel_1` backward, 100 µs in 24 launches: latency-bound | "
+        "ncu |",
+        "| kernel | `aten::sigmoid` `kernel_2`, 20 µs in 24 launches: latency-bound | ncu |",
+        "| kernels | 1 more | measured |",
+    ]
+
+
+def test_what_a_long_reason_says_besides_is_in_the_table():
+    reason = "; ".join(["neither the SMs (6.1 %) nor DRAM (50 %) are busy", "x" * 50, "y" * 50])
+    shown = card(replace(MEASURED, verdict=replace(LATENCY_BOUND, reason=reason)))
+    assert (
+        shown.splitlines()[1] == f"neither the SMs (6.1 %) nor DRAM (50 %) are busy; {'x' * 50}  "
+    )
+    assert f"| also | {'y' * 50} | ncu |" in shown
+
+
+def test_an_editor_that_shows_the_diagnostic_beside_the_card_hears_it_once():
+    shown = make_card(
+        LineReport(PATH, 65, (FINDING,)), None, None, markdown=True, profile_command="profile"
+    )
+    assert shown and "waits for the GPU" not in shown
+    assert "loss is on the GPU since here (line 61)" in shown
+    assert "→ Quick fix: Read it once after the loop" in shown
 
 
 def test_what_a_line_costs_inside_of_libraries_is_told_by_module():
@@ -121,7 +224,8 @@ def test_a_number_that_is_not_known_is_a_dash_with_its_reason():
     cost = replace(ELEMENTWISE, flop=None, flop_provenance=None, dram_bytes=None)
     kernel = replace(KERNEL, counters=None)
     recording = replace(RECORDING, lines=(cost,), kernels=(kernel,), counters_ratio=None)
-    shown = card(replace(MEASURED, cost=cost, kernels=(kernel,)), recording=recording)
+    measured = replace(MEASURED, cost=cost, kernels=(kernel,), work=None, judged=())
+    shown = card(measured, recording=recording)
     assert "| FLOPs | – | the operators here do not tell theirs |" in shown
     assert "| DRAM traffic | – | no hardware counters in this recording |" in shown
     assert "| occupancy | – | no hardware counters in this recording |" in shown
@@ -199,7 +303,9 @@ def test_a_line_of_a_cpu_run_speaks_of_the_cpu_alone():
 def test_plain_text_has_no_markup():
     shown = card(MEASURED, markdown=False)
     assert shown.splitlines()[0] == "latency-bound · 41 % of its roof (ncu) · 5.2 % of GPU time"
-    assert "occupancy     71 %  (ncu)" in shown
+    assert (
+        "occupancy       71 % of 100 % possible; 32 registers a thread; 1.93 waves  (ncu)" in shown
+    )
     assert "**" not in shown
     assert "|" not in shown
 
@@ -209,7 +315,8 @@ def test_names_from_files_and_traces_cannot_act():
     kernel = replace(KERNEL, name=evil)
     finding = replace(FINDING, message=evil, rule=evil, fixes=(Fix(evil, ()),))
     verdict = replace(LATENCY_BOUND, reason=evil, advice=evil)
-    report = replace(MEASURED, findings=(finding,), verdict=verdict, kernels=(kernel, KERNEL))
+    judged = (KernelReport(kernel, verdict), KernelReport(KERNEL, verdict))
+    report = replace(MEASURED, findings=(finding,), verdict=verdict, judged=judged)
     shown = card(report)
     assert "\\[x\\](command:rm) \\<img src=q\\> https:\\//evil.example" in shown
     for acting in (" [x]", " <img", "https://evil", "\u202e", "\x1b", "\n# Title"):

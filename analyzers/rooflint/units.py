@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 DASH = "–"
@@ -51,6 +51,13 @@ def show_flop_rate(per_s: float) -> str:
 def show_byte_rate(per_s: float) -> str:
     """A rate of bytes: `4.8 TB/s`."""
     return f"{show_bytes(per_s)}/s"
+
+
+def show_of(achieved: float, peak: float, show: Callable[[float], str]) -> str:
+    """As in "34 of 67 TFLOP/s": the unit once, if it is the same."""
+    value, roof = show(achieved), show(peak)
+    number, unit = value.split(" ", 1)
+    return f"{number if roof.endswith(' ' + unit) else value} of {roof}"
 
 
 def show_share(ratio: float) -> str:

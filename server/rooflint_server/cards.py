@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from rooflint.inside import parts_inside
-from rooflint.model import KernelCost, LineCost, LineReport, Recording, Verdict
+from rooflint.model import Counters, KernelCost, LineReport, Recording, Verdict, Work
 from rooflint.notebooks import is_notebook, name_line
 from rooflint.units import (
     DASH,
@@ -17,6 +18,7 @@ from rooflint.units import (
     show_flop_rate,
     show_idle,
     show_number,
+    show_of,
     show_share,
     show_us,
 )
@@ -37,6 +39,12 @@ class Row:
 
 
 MOST_INSIDE = 5
+MOST_KERNELS = 3
+MOST_STALLS = 3
+REASON_LENGTH = 120
+WHOLE_RATIO = 0.95
+"""What is known of less of a line's time is labelled with how much that is."""
+PADDING_RATIO = 1.005
 GAIN_RATIO = 0.01
 """What a step would be shorter by less than this is not mentioned."""
 
@@ -60,9 +68,12 @@ def make_card(
     """
     if report.cost is None and not report.findings:
         return None
-    lead = [*_verdict(report, recording), *_findings(report, recording, text_of)]
+    findings = list(_findings(report, recording, text_of))
+    if profile_command:  # An editor with our extension shows the diagnostic beside the card.
+        findings = [line for line in findings if not line[0]]
+    lead = [*_verdict(report, recording), *findings]
     if report.findings and _headline(report.verdict) == UNKNOWN:
-        lead = [*_findings(report, recording, text_of), *_verdict(report, recording)]
+        lead = [*findings, *_verdict(report, recording)]
     rows = list(_rows(report, recording)) if recording else []
     if markdown:
         card = _markdown(lead, rows, f"| | {_per(recording)} | |", docs)
@@ -95,9 +106,18 @@ def _verdict(report: LineReport, recording: Recording | None) -> Iterator[Line]:
         )
     yield _headline(verdict), " · ".join(shares)
     if verdict:
-        yield "", verdict.reason.removeprefix("free here, ")
+        first, _ = _reason(verdict)
+        yield "", first
         if verdict.advice:
             yield "", f"→ {verdict.advice}"
+
+
+def _reason(verdict: Verdict) -> tuple[str, str]:
+    """What one line holds of a reason, and what else it says."""
+    first, *others = verdict.reason.removeprefix("free here, ").split("; ")
+    while others and len(first) + len(others[0]) < REASON_LENGTH:
+        first += f"; {others.pop(0)}"
+    return first, "; ".join(others)
 
 
 def _headline(verdict: Verdict | None) -> str:
@@ -188,77 +208,173 @@ def _rows(report: LineReport, recording: Recording) -> Iterator[Row]:
     if cost.launch_count:
         each = f", {show_us(cost.device_us / cost.launch_count)} each" if cost.device_us else ""
         yield Row("launches", show_number(cost.launch_count / steps) + each, "measured")
+    if report.verdict and gpu and (rest := _reason(report.verdict)[1]):
+        yield Row("also", rest, report.verdict.provenance)
     if cost.device_us and (cost.launch_count or not gpu):
-        yield from _work(cost, report.kernels, recording)
+        yield from _work(report, recording)
     if gpu and cost.launch_count:
-        yield from _counters(report.kernels, recording)
+        yield from _counters(report.work, recording)
+        yield from _kernels(report, recording)
 
 
-def _work(cost: LineCost, kernels: tuple[KernelCost, ...], recording: Recording) -> Iterator[Row]:
+def _work(report: LineReport, recording: Recording) -> Iterator[Row]:
     """FLOPs, traffic, and how near they come to the roof."""
-    steps, seconds = recording.step_count, cost.device_us / 1e6
-    unknown = "the operators here do not tell theirs"
-    if cost.flop is None:
-        yield Row("FLOPs", None, unknown)
-    else:
+    work, cost, steps = report.work, report.cost, recording.step_count
+    part = _part(work)
+    if work and work.counters and part:
+        held = f"{show_share(work.covered_ratio)} of its time; of the rest nothing is known"
+        yield Row("measured by ncu", held, "ncu")
+    flop, known = (work.flop, work.flop_provenance) if work else (None, None)
+    if work and flop is not None:
+        yield Row("FLOPs", _show_flop(work, steps), f"{known}{part}")
+    elif cost and cost.flop is not None:
         yield Row("FLOPs", show_flop(cost.flop / steps), cost.flop_provenance or "estimated")
-    least = [kernel.minimal_bytes for kernel in kernels if kernel.minimal_bytes is not None]
-    expected = (
-        f"; {show_bytes(sum(least) / steps)} expected"
-        if least and len(least) == len(kernels)
-        else ""
-    )
-    if cost.dram_bytes is None and on_gpu(recording):
-        yield Row("DRAM traffic", None, _no_counters(recording))
-    elif cost.dram_bytes is not None:
-        counted = cost.dram_provenance == "ncu"  # An estimate is what is expected.
-        shown = show_bytes(cost.dram_bytes / steps) + (expected if counted else "")
-        yield Row("DRAM traffic", shown, cost.dram_provenance or "estimated")
-    peak = recording.peaks.flop_per_s.get(cost.precision or "") if recording.peaks else None
-    if cost.flop is not None and cost.dram_bytes:
-        ridge = ""
-        if peak and recording.peaks and recording.peaks.dram_bytes_per_s:
-            name = (cost.precision or "").upper()
-            ridge = f"; ridge {show_number(peak / recording.peaks.dram_bytes_per_s)} ({name})"
-        intensity = f"{show_number(cost.flop / cost.dram_bytes)} FLOP/B{ridge}"
-        yield Row("intensity", intensity, _weaker(cost.flop_provenance, cost.dram_provenance))
+    else:
+        yield Row("FLOPs", None, "the operators here do not tell theirs")
+    if work is None or work.dram_bytes is None:
+        if on_gpu(recording):
+            yield Row("DRAM traffic", None, _no_counters(recording))
+    else:
+        shown = show_bytes(work.dram_bytes / steps)
+        if work.traffic_ratio and work.expected_bytes:  # An estimate is what is expected.
+            shown += f"; {show_bytes(work.expected_bytes / steps)} expected"
+        yield Row("DRAM traffic", shown, f"{work.dram_provenance}{part}")
+    if work is None:
+        return
+    caches = [("L2", work.l2_bytes), ("L1", work.l1_bytes)]
+    passed = [f"{name} {show_bytes(count / steps)}" for name, count in caches if count is not None]
+    if passed:
+        yield Row("through caches", ", ".join(passed), f"ncu{part}")
+    if work.intensity is not None:
+        shown = f"{show_number(work.intensity)} FLOP/B"
+        if work.ridge and work.main_pipe:
+            shown += f"; ridge {show_number(work.ridge)} ({_pipe(work)})"
+        yield Row("intensity", shown, f"{work.provenance}{part}")
     achieved: list[str] = []
-    if cost.flop is not None:
-        of = f" of {show_flop_rate(peak)}" if peak else ""
-        achieved.append(show_flop_rate(cost.flop / seconds) + of)
-    if cost.dram_bytes is not None:
-        top = recording.peaks.dram_bytes_per_s if recording.peaks else None
-        achieved.append(
-            show_byte_rate(cost.dram_bytes / seconds)
-            + (f" of {show_byte_rate(top)}" if top else "")
-        )
+    known_by: list[str] = []
+    if work.flop_per_s:
+        peak = work.peak_flop_per_s
+        achieved.append(_of(work.flop_per_s, peak, show_flop_rate))
+        known_by.append(work.flop_provenance)
+    if work.bytes_per_s is not None:
+        top = work.peaks.dram_bytes_per_s if work.peaks else None
+        achieved.append(_of(work.bytes_per_s, top, show_byte_rate))
+        known_by.append(work.dram_provenance)
     if achieved:
-        known = [
-            provenance
-            for number, provenance in (
-                (cost.flop, cost.flop_provenance),
-                (cost.dram_bytes, cost.dram_provenance),
-            )
-            if number is not None
-        ]
-        yield Row("achieved", ", ".join(achieved), _weaker(*known))
+        yield Row("achieved", ", ".join(achieved), f"{_weaker(*known_by)}{part}")
 
 
-def _counters(kernels: tuple[KernelCost, ...], recording: Recording) -> Iterator[Row]:
-    """Of the kernel that takes longest among those that ncu measured."""
-    measured = [kernel for kernel in kernels if kernel.counters]
-    kernel = max(measured, key=lambda kernel: kernel.gpu_us, default=None)
-    if kernel is None or kernel.counters is None:
+def _show_flop(work: Work, steps: int) -> str:
+    """As in "116 GFLOP (FP32); 113 GFLOP by the shapes; 2.7 % padding"."""
+    shown = show_flop((work.flop or 0.0) / steps)
+    if work.main_pipe:
+        shown += f" ({_pipe(work)})"
+    if work.flop_provenance == "ncu" and work.expected_flop:
+        shown += f"; {show_flop(work.expected_flop / steps)} by the shapes"
+    if work.padding_ratio and work.padding_ratio > PADDING_RATIO:
+        shown += f"; {show_share(work.padding_ratio - 1)} padding"
+    return shown
+
+
+def _of(achieved: float, peak: float | None, show: Callable[[float], str]) -> str:
+    return show_of(achieved, peak, show) if peak else show(achieved)
+
+
+def _pipe(work: Work) -> str:
+    return (work.main_pipe or "").removeprefix("tensor ").upper()
+
+
+def _part(work: Work | None) -> str:
+    """How much of the line's time a number is of, where that is not nearly all of it."""
+    if work is None or work.covered_ratio >= WHOLE_RATIO:
+        return ""
+    return f", {show_share(work.covered_ratio)}"
+
+
+def _counters(work: Work | None, recording: Recording) -> Iterator[Row]:
+    """Of all its kernels that ncu measured, by time."""
+    counters = work.counters if work else None
+    if counters is None:
         yield Row("occupancy", None, _no_counters(recording))
         return
-    counters = kernel.counters
+    known = f"ncu{_part(work)}"
+    busy = [
+        f"{name} {show_share(ratio)}"
+        for name, ratio in (
+            ("SMs", counters.sm_ratio),
+            ("memory", counters.memory_ratio),
+            ("DRAM", counters.dram_ratio),
+            ("L2", counters.l2_ratio),
+            ("L1", counters.l1_ratio),
+        )
+        if ratio is not None
+    ]
+    if busy:
+        yield Row("busy", ", ".join(busy), known)
     if counters.occupancy_ratio is not None:
-        yield Row("occupancy", show_share(counters.occupancy_ratio), "ncu")
-    if counters.stalls:
-        reason, ratio = counters.stalls[0]
-        yield Row("top stall", f"{reason}, {show_share(ratio)} of the waiting", "ncu")
-    if len(kernels) > 1:
-        yield Row("of the kernel", f"`{shortened(kernel.name)}`", "ncu")
+        yield Row("occupancy", _show_occupancy(counters), known)
+    access = [
+        f"{show_number(sectors)} sectors a {way}"
+        + (f", {show_share(used)} of them used" if used is not None else "")
+        for way, sectors, used in (
+            ("load", counters.sectors_per_load, counters.load_used_ratio),
+            ("store", counters.sectors_per_store, counters.store_used_ratio),
+        )
+        if sectors is not None
+    ]
+    if access:
+        yield Row("access", "; ".join(access), known)
+    if counters.bank_conflict_ratio:
+        share = show_share(counters.bank_conflict_ratio)
+        yield Row("bank conflicts", f"{share} of the passes through shared memory", known)
+    if counters.spill_bytes:
+        yield Row("local memory", f"{show_bytes(counters.spill_bytes)} a launch", known)
+    # A warp that was not selected waits for nothing but its turn.
+    stalls = [(reason, ratio) for reason, ratio in counters.stalls if "selected" not in reason]
+    if stalls:
+        shown = [f"{reason} {show_share(ratio)}" for reason, ratio in stalls[:MOST_STALLS]]
+        yield Row("warps wait for", ", ".join(shown), known)
+
+
+def _show_occupancy(counters: Counters) -> str:
+    shown = show_share(counters.occupancy_ratio or 0.0)
+    if counters.theoretical_occupancy_ratio is not None:
+        shown += f" of {show_share(counters.theoretical_occupancy_ratio)} possible"
+    if counters.occupancy_limiter:
+        shown += f", limited by {counters.occupancy_limiter}"
+    if counters.registers is not None:
+        shown += f"; {counters.registers} registers a thread"
+    if counters.waves is not None:
+        shown += f"; {show_number(counters.waves)} waves"
+    return shown
+
+
+def _kernels(report: LineReport, recording: Recording) -> Iterator[Row]:
+    """The costliest kernels of a line of several."""
+    if len(report.judged) < 2:
+        return
+    steps = recording.step_count
+    for judged in report.judged[:MOST_KERNELS]:
+        kernel, verdict = judged.kernel, judged.verdict
+        us = kernel.gpu_us or (judged.work.duration_us if judged.work else 0.0)
+        count = kernel.launch_count / steps
+        times = f" in {show_number(count)} launches" if count > 1 else ""
+        shown = f"{_kernel_name(kernel)}, {show_us(us / steps)}{times}: {verdict.limiter}"
+        if verdict.roof_ratio is not None:
+            shown += f", {show_share(verdict.roof_ratio)} of its roof"
+        yield Row("kernel", shown, verdict.provenance)
+    left_out = len(report.judged) - MOST_KERNELS
+    if left_out > 0:
+        yield Row("kernels", f"{left_out} more", "measured")
+
+
+def _kernel_name(kernel: KernelCost) -> str:
+    """The operator, and the function's own name."""
+    own = kernel.name.replace("(anonymous namespace)", "").replace("<unnamed>", "")
+    base = re.split(r"[<(]", own.removeprefix("void "), maxsplit=1)[0].rpartition("::")[2]
+    name = f"`{shortened(base or kernel.name, 40)}`"
+    shown = f"`{kernel.op}` {name}" if kernel.op else name
+    return f"{shown} backward" if kernel.backward else shown
 
 
 def _no_counters(recording: Recording) -> str:

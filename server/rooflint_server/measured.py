@@ -12,6 +12,7 @@ from collections.abc import Container
 
 import rooflint
 from rooflint.model import Finding, LineReport, Recording, Report, Severity
+from rooflint.units import show_share
 
 IDLE_RATIO = 0.05
 WORK_RATIO = 0.05
@@ -51,7 +52,10 @@ def line_as_measured(
     if sentence is None:
         return None
     if verdict and verdict.limiter not in ("unknown", "sync-bound") and not verdict.free:
-        sentence += f" · {verdict.limiter}: {verdict.reason}"
+        # The reason is the hover's, which editors show beside this.
+        sentence += f" · {verdict.limiter}"
+        if verdict.roof_ratio is not None:
+            sentence += f" at {show_share(verdict.roof_ratio)} of its roof"
     done = verdict is not None and (verdict.roof_ratio or 0.0) >= NEAR_ROOF_RATIO
     large = work_ratio >= LARGE_WORK_RATIO and not done
     loud = (idle_ratio >= IDLE_RATIO or large) and not line.stale

@@ -23,6 +23,7 @@ from rooflint.verdicts import (
     sync_bound,
     unknown,
 )
+from rooflint.verdicts.line_work import line_work
 from rooflint.verdicts.overhead_bound import mean_kernel_us, show_launches
 from rooflint.verdicts.rates import DONE_RATIO
 from rooflint.verdicts.roofline import kernel_us
@@ -58,7 +59,7 @@ def judge_line(
         sync_bound.judge_line(cost, recording)
         or overhead_bound.judge_line(cost, kernels, recording)
         or free_wait.judge_line(cost, recording)
-        or _judge_by_kernels(kernels, recording)
+        or _judge_by_kernels(cost, kernels, recording)
         or _judge_copies(cost)
     )
 
@@ -82,7 +83,9 @@ def judge_step(recording: Recording) -> Verdict:
     )
 
 
-def _judge_by_kernels(kernels: Sequence[KernelCost], recording: Recording) -> Verdict | None:
+def _judge_by_kernels(
+    cost: LineCost, kernels: Sequence[KernelCost], recording: Recording
+) -> Verdict | None:
     """The verdict that holds for most of the line's GPU time, told by its costliest kernel."""
     if not kernels:
         return None
@@ -93,7 +96,8 @@ def _judge_by_kernels(kernels: Sequence[KernelCost], recording: Recording) -> Ve
     limiter = shares[0][0]
     same = [entry for entry in judged if entry[1].limiter == limiter]
     _, verdict, _ = max(same, key=lambda entry: entry[0])
-    roof_ratio = _mean_roof_ratio([(us, v) for us, v, _ in judged])
+    work = line_work(cost, kernels, recording)
+    roof_ratio = work.roof_ratio if work and work.covered_ratio >= 0.5 else None
     saves = [v.saves_us for _, v, _ in judged if v.saves_us is not None]
     return Verdict(
         limiter,
@@ -114,24 +118,14 @@ def _tell(
     """The reason of the costliest kernel, as that of a line of many."""
     if len(kernels) == 1:
         return verdict.reason
-    mean_us = mean_kernel_us(kernels)
     launches = show_launches(kernels, recording)
-    if mean_us is not None:
-        launches += f", {show_us(mean_us)} each on average"
     if verdict.limiter == "overhead-bound":
-        return f"{launches}: about as short as their launches"
-    longest = f"longest kernel: {verdict.reason.removeprefix('done: ')}"
+        mean_us = mean_kernel_us(kernels)
+        each = f", {show_us(mean_us)} each on average" if mean_us is not None else ""
+        return f"{launches}{each}: about as short as their launches"
     done = roof_ratio is not None and roof_ratio >= DONE_RATIO
-    return f"{'done: ' if done else ''}{longest}; {launches}"
-
-
-def _mean_roof_ratio(judged: Sequence[tuple[float, Verdict]]) -> float | None:
-    """The time the line needs at its roof as a share of what it took, if most of it is known."""
-    known = [(us, verdict.roof_ratio) for us, verdict in judged if verdict.roof_ratio is not None]
-    known_us = sum(us for us, _ in known)
-    if known_us <= 0 or known_us < 0.5 * sum(us for us, _ in judged):
-        return None
-    return sum(us * ratio for us, ratio in known) / known_us
+    longest = f"longest of {launches}: {verdict.reason.removeprefix('done: ')}"
+    return f"done: {longest}" if done else longest
 
 
 def _judge_copies(cost: LineCost) -> Verdict | None:

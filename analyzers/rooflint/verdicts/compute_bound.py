@@ -11,7 +11,7 @@ from rooflint.verdicts.roofline import (
     kernel_work,
     show_pipe,
 )
-from rooflint.verdicts.symptoms import PADDING, is_odd, pad_advice, waste
+from rooflint.verdicts.symptoms import PADDING, is_odd, odd_rows, pad_advice, waste
 
 ESTIMATED_BUSY_RATIO = 0.45
 """Without counters, FLOPs at this share of peak mean a busy pipe: FP32 products measured on an
@@ -83,7 +83,7 @@ def _show_rate(kernel: KernelCost, work: Work | None) -> str:
 
 def _advise(kernel: KernelCost, work: Work | None, done: bool) -> str:
     if show_slow_product(kernel, work):
-        return TF32_ADVICE
+        return f"{TF32_ADVICE}; {pad_advice(kernel)}" if odd_rows(kernel) else TF32_ADVICE
     if is_odd(kernel) or (work and (work.padding_ratio or 1.0) > PADDING):
         return pad_advice(kernel)
     if done:

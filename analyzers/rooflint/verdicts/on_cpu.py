@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rooflint.model import Limiter, LineCost, Recording, Verdict, Work
-from rooflint.units import show_byte_rate, show_flop_rate, show_share, show_us
-from rooflint.verdicts.rates import DONE_RATIO, show_of
+from rooflint.units import show_byte_rate, show_flop_rate, show_of, show_share, show_us
+from rooflint.verdicts.rates import DONE_RATIO
 from rooflint.verdicts.roofline import cost_work, show_pipe
 from rooflint.verdicts.step import weigh, window_us
 from rooflint.verdicts.wording import count_of

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from rooflint.model import Counters, KernelCost, Recording, Work
-from rooflint.units import show_byte_rate, show_flop_rate, show_share
+from rooflint.units import show_byte_rate, show_flop_rate, show_of, show_share
 from rooflint.verdicts.roofline import BEYOND, kernel_work
 
 BUSY_RATIO = 0.6
@@ -83,10 +82,3 @@ def show_bandwidth(work: Work) -> str | None:
         return None
     rates = show_of(work.bytes_per_s, work.peaks.dram_bytes_per_s, show_byte_rate)
     return f"{show_share(work.memory_ratio)} of bandwidth ({rates})"
-
-
-def show_of(achieved: float, peak: float, show: Callable[[float], str]) -> str:
-    """As in "34 of 67 TFLOP/s": the unit once, if it is the same."""
-    value, roof = show(achieved), show(peak)
-    number, unit = value.split(" ", 1)
-    return f"{number if roof.endswith(' ' + unit) else value} of {roof}"
