@@ -18,13 +18,14 @@ def test_the_page_of_gpus_has_the_table(expect: Callable[[str, Path], None]) -> 
 
 
 def table() -> str:
-    head = (
-        "\nTFLOP/s, dense. FP64 by tensor cores where they do it; the ridge is that of BF16, else of"
+    titles = ("GPU", "SMs", "memory", "GB/s", "FP64", "FP32", "TF32", "BF16", "FP16", "FP8", "INT8")
+    titles = (*titles, "ridge", "source")
+    text = (
+        "\nTFLOP/s, dense; FP64 by tensor cores where they do it. The ridge is that of BF16, else of"
         " FP16, in FLOPs a byte.\n\n"
-        "| GPU | SMs | memory | GB/s | FP64 | FP32 | TF32 | BF16 | FP16 | FP8 | INT8 | ridge | source |\n"
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
     )
-    return head + "".join(map(row, GPUS))
+    head = f"| {' | '.join(titles)} |\n|{'---|' * len(titles)}\n"
+    return text + head + "".join(map(row, GPUS))
 
 
 def row(gpu: Gpu) -> str:

@@ -70,17 +70,13 @@ def test_an_elementwise_kernel_moves_what_it_must(products: Run) -> None:
 
 
 def test_peaks_are_what_is_reached_or_what_the_datasheet_says(products: Run) -> None:
-    stated = {
-        name: rate
-        for kernel in products.recording.kernels
-        if kernel.counters and kernel.counters.peaks
-        for name, rate in kernel.counters.peaks.flop_per_s.items()
-    }
-    stated_dram = next(
-        kernel.counters.peaks.dram_bytes_per_s
-        for kernel in products.recording.kernels
-        if kernel.counters and kernel.counters.peaks
-    )
+    # A launch states peaks at its own clock, which products lower: those of the quickest count.
+    stated: dict[str, float] = {}
+    for kernel in products.recording.kernels:
+        if kernel.counters and (peaks := kernel.counters.peaks):
+            for name, rate in {**peaks.flop_per_s, "DRAM": peaks.dram_bytes_per_s}.items():
+                stated[name] = max(rate, stated.get(name, 0.0))
+    assert "DRAM" in stated
     sheet = find_peaks(products.recording.device)
     assert sheet, "this GPU is not in the table"
     start = time.monotonic()
@@ -94,7 +90,7 @@ def test_peaks_are_what_is_reached_or_what_the_datasheet_says(products: Run) -> 
     rates = reached.measured.flop_per_s
     for name in ("DRAM", *sheet.flop_per_s):
         show = show_byte_rate if name == "DRAM" else show_flop_rate
-        of_report = stated_dram if name == "DRAM" else stated.get(name)
+        of_report = stated.get(name)
         of_sheet = sheet.dram_bytes_per_s if name == "DRAM" else sheet.flop_per_s[name]
         of_run = reached.measured.dram_bytes_per_s if name == "DRAM" else rates.get(name)
         # Nothing can be faster than its peak.
