@@ -21,7 +21,7 @@ def table() -> str:
     titles = ("GPU", "SMs", "memory", "GB/s", "FP64", "FP32", "TF32", "BF16", "FP16", "FP8", "INT8")
     titles = (*titles, "ridge", "source")
     text = (
-        "\nTFLOP/s, dense; FP64 by tensor cores where they do it. The ridge is that of BF16, else of"
+        "\nTFLOP/s, dense; FP64 by tensor cores where they do it. The ridge is that of BF16, else"
         " FP16, in FLOPs a byte.\n\n"
     )
     head = f"| {' | '.join(titles)} |\n|{'---|' * len(titles)}\n"

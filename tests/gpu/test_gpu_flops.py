@@ -71,9 +71,11 @@ def test_an_elementwise_kernel_moves_what_it_must(products: Run) -> None:
 
 def test_peaks_are_what_is_reached_or_what_the_datasheet_says(products: Run) -> None:
     # A launch states peaks at its own clock, which products lower: those of the quickest count.
+    # The clock of a launch of few µs is not told well (up to 2.07 GHz where 1.98 is the most).
     stated: dict[str, float] = {}
     for kernel in products.recording.kernels:
-        if kernel.counters and (peaks := kernel.counters.peaks):
+        long = kernel.gpu_us > 100 * kernel.launch_count
+        if long and kernel.counters and (peaks := kernel.counters.peaks):
             for name, rate in {**peaks.flop_per_s, "DRAM": peaks.dram_bytes_per_s}.items():
                 stated[name] = max(rate, stated.get(name, 0.0))
     assert "DRAM" in stated
