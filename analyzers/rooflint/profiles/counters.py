@@ -438,7 +438,7 @@ _PREFIXES = {
     "T": 1e12,
 }
 _UNIT = re.compile(
-    r"(?P<prefix>[numkKMGT]?)(?P<base>second|s|byte|B|hz|Hz)(?P<rest>/\w+)?", re.ASCII
+    r"(?P<prefix>[numkKMGT]?)(?P<base>second|s|byte|B|hz|Hz|cycle)(?P<rest>/\w+)?", re.ASCII
 )
 
 

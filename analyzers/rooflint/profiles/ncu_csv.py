@@ -49,18 +49,23 @@ def _decode(data: bytes) -> str:
 
 
 def _table(text: str) -> tuple[list[str], list[list[str]]]:
-    """The heading and the rows of its width; what ncu and the program print is passed over."""
+    """The heading and its rows; what ncu and the program print is passed over.
+
+    On the details page a metric's row ends behind its value, though columns for rules follow.
+    """
     lines = iter(text.splitlines())
     header: list[str] = []
     separator = ","
     for line in lines:
         for separator in ",;\t":  # spreadsheets of some countries save with semicolons
-            cells = _split(line, separator)
+            cells = [cell.strip() for cell in _split(line, separator)]
             if "Kernel Name" in cells and "ID" in cells:
                 header = cells
                 break
         if header:
             break
+    value = "Metric Value"
+    needed = header.index(value) + 1 if value in header else len(header)
     rows: list[list[str]] = []
     pending = ""
     for line in lines:
@@ -71,8 +76,8 @@ def _table(text: str) -> tuple[list[str], list[list[str]]]:
             continue  # a text that goes on in the next line
         cells = _split(pending, separator)
         pending = ""
-        if len(cells) == len(header):
-            rows.append(cells)
+        if needed <= len(cells) and not any(cells[len(header) :]):
+            rows.append((cells + [""] * (len(header) - len(cells)))[: len(header)])
     return header, rows
 
 
@@ -109,7 +114,8 @@ def _details(rows: Iterable[Row], number: Reader) -> Iterator[Launch]:
             value = number(row["Metric Value"])
             if name and value is not None and is_wanted(name):
                 metrics[name] = to_base_unit(value, row["Metric Unit"])
-        yield _launch(own[0], metrics, number)
+        sm_count = next((row["Metric Value"] for row in own if row["Metric Name"] == "# SMs"), "")
+        yield _launch({f"{_DEVICE}multiprocessor_count": sm_count, **own[0]}, metrics, number)
 
 
 def _raw(rows: list[Row], number: Reader) -> Iterator[Launch]:
@@ -126,9 +132,12 @@ def _raw(rows: list[Row], number: Reader) -> Iterator[Launch]:
         yield _launch(row, metrics, number)
 
 
+_DEVICE = "device__attribute_"
+
+
 def _launch(row: Row, metrics: Mapping[str, float], number: Reader) -> Launch:
     def attribute(name: str) -> int | None:
-        value = number(row.get(f"device__attribute_{name}", ""))
+        value = number(row.get(f"{_DEVICE}{name}", ""))
         return None if value is None else int(value)
 
     capability = re.fullmatch(r"(\d+)\.(\d+)", row.get("CC", "").strip())
@@ -143,7 +152,7 @@ def _launch(row: Row, metrics: Mapping[str, float], number: Reader) -> Launch:
             if "Push/Pop_Range" in column
             for name in _ranges(cell)
         ),
-        device=row.get("device__attribute_display_name") or None,
+        device=row.get(f"{_DEVICE}display_name") or None,
         compute_capability=(int(capability[1]), int(capability[2])) if capability else None,
         sm_count=attribute("multiprocessor_count"),
         memory_bytes=attribute("total_memory"),
@@ -174,7 +183,14 @@ _LABELS = {
     ("Duration", ""): "gpu__time_duration.sum",
     ("Compute (SM) Throughput", ""): "sm__throughput.avg.pct_of_peak_sustained_elapsed",
     ("Compute (SM) [%]", ""): "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+    ("SM [%]", ""): "sm__throughput.avg.pct_of_peak_sustained_elapsed",
     ("SOL SM", ""): "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+    ("SOL FB", ""): "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    ("SOL DRAM", ""): "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    ("SOL L2", ""): "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+    ("SOL L2 Cache", ""): "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+    ("SOL TEX", ""): "l1tex__throughput.avg.pct_of_peak_sustained_active",
+    ("SOL L1/TEX Cache", ""): "l1tex__throughput.avg.pct_of_peak_sustained_active",
     ("Memory Throughput", "%"): "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
     ("Memory [%]", ""): "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
     ("SOL Memory", ""): "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
@@ -197,12 +213,20 @@ def _metric(section: str, label: str, unit: str) -> str | None:
     """The metric behind a row: its own name, or what the label of a section stands for."""
     if "__" in label:
         return label
+    if label == "Memory Throughput" and "/" in unit:
+        return "dram__bytes.sum.per_second"
     return _LABELS.get((label, unit)) or _LABELS.get((label, ""))
 
 
 Reader = Callable[[str], float | None]
-_POINT = re.compile(r"-?\d{1,3}(?:,\d{3})*\.\d+|-?\d+\.\d+(?:[eE][-+]?\d+)?")
-_COMMA = re.compile(r"-?\d{1,3}(?:\.\d{3})*,(?!\d{3}$)\d+|-?\d{4,},\d+|-?0,\d+")
+
+# What is a decimal point for certain: other than three digits follow, or the other mark came
+# before; marks that occur twice part thousands.
+_POINT = re.compile(r"-?[\d,]*\.(?:\d{1,2}|\d{4,})|-?\d[\d,]*,\d{3}\.\d+|-?\d{1,3}(?:,\d{3}){2,}")
+_COMMA = re.compile(r"-?[\d.]*,(?:\d{1,2}|\d{4,})|-?\d[\d.]*\.\d{3},\d+|-?\d{1,3}(?:\.\d{3}){2,}")
+_MAYBE_COMMA = re.compile(r"-?0,\d{3}|-?\d{4,},\d{3}")
+_SPACES = re.compile(r"[\s\u00a0\u202f\u2019'\ufffd]")
+"""Between thousands in French and Swiss; what no UTF-8 is was a space of Windows'."""
 
 
 def _reader(cells: Iterable[str]) -> Reader:
@@ -213,14 +237,17 @@ def _reader(cells: Iterable[str]) -> Reader:
     """
     comma = False
     for cell in cells:
-        if _POINT.fullmatch(cell):
+        text = _SPACES.sub("", cell)
+        if _POINT.fullmatch(text):
+            comma = False
             break
-        if _COMMA.fullmatch(cell):
+        if _COMMA.fullmatch(text):
             comma = True
             break
+        comma = comma or bool(_MAYBE_COMMA.fullmatch(text))
 
     def number(cell: str) -> float | None:
-        text = cell.strip().replace("\u00a0", "").replace("\u202f", "")
+        text = _SPACES.sub("", cell)
         text = text.replace(".", "").replace(",", ".") if comma else text.replace(",", "")
         try:
             value = float(text)
