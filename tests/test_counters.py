@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import sys
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from profiles.trace_maker import TraceMaker
 from rooflint.model import Counters, KernelCost, ProfileError, Recording
 from rooflint.profiles import read
 from rooflint.profiles.counter_join import base_name, normal_name
-from rooflint.profiles.counters import to_base_unit
+from rooflint.profiles.counters import Launch, counters_of, to_base_unit
+from rooflint.profiles.ncu_report import read_report
 
 RECORDINGS = Path(__file__).parent / "profiles" / "recordings"
 REFERENCE: dict[str, Any] = json.loads((RECORDINGS / "reference.json").read_text())["files"]
@@ -32,9 +34,6 @@ def only(recording: Recording) -> Counters:
 @pytest.fixture(scope="module")
 def products() -> dict[str, list[KernelCost]]:
     """Kernels of known work, by the NVTX range that names it."""
-    from rooflint.profiles.counters import counters_of
-    from rooflint.profiles.ncu_report import read_report
-
     kernels: dict[str, list[KernelCost]] = {}
     for launch in read_report(RECORDINGS / "flops.ncu-rep.xz"):
         kernel = KernelCost(launch.name, None, None, False, 1, 0, counters=counters_of([launch]))
@@ -178,7 +177,6 @@ def test_counters_join_a_timeline_of_another_run(tmp_path: Path) -> None:
 
 def test_our_ranges_name_the_line_and_its_backward() -> None:
     from rooflint.profiles.counter_join import Places
-    from rooflint.profiles.counters import Launch
 
     def place(*ranges: str) -> object:
         launch = Launch("kernel", None, None, {}, ranges)
@@ -382,3 +380,228 @@ def test_a_trace_and_a_table_may_both_be_packed(tmp_path: Path) -> None:
         packed = tmp_path / f"{source.name}.xz"
         packed.write_bytes(lzma.compress(source.read_bytes()))
         assert read(packed).kernels == read(source).kernels
+
+
+# --- numbers of a launch ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def window() -> list[Launch]:
+    """Twelve kernels with all metrics."""
+    return read_report(RECORDINGS / "window_full.ncu-rep.xz")
+
+
+def launched(window: list[Launch], number: int, *wanted: str) -> Counters:
+    """One of them, as if only the metrics that begin so had been asked for."""
+    metrics = window[number].metrics
+    if wanted:
+        metrics = {name: value for name, value in metrics.items() if name.startswith(wanted)}
+    return counters_of([replace(window[number], metrics=metrics)])
+
+
+def test_l2_bytes_are_what_the_sms_ask_of_it(window: list[Launch]) -> None:
+    """The report counts 261,250 sectors of 32 bytes for an elementwise kernel that reads and
+    writes 2040 x 512 FP32 values; twice as many pass L2, whose halves send each other half."""
+    counters = launched(window, 4)
+    must_move = 2 * 2040 * 512 * 4
+    assert counters.l2_bytes == pytest.approx(must_move, rel=0.01)
+    assert counters.l1_bytes == pytest.approx(must_move, rel=0.01)
+    assert counters.dram_bytes == pytest.approx(must_move / 2, rel=0.01)  # L2 keeps what it writes
+
+
+def test_how_much_of_touched_sectors_is_used_tells_the_access_width(window: list[Launch]) -> None:
+    side_by_side, strided, wide = launched(window, 4), launched(window, 5), launched(window, 7)
+    assert (side_by_side.sectors_per_load, side_by_side.load_used_ratio) == (4, 1)  # 4 bytes each
+    assert (strided.sectors_per_load, strided.load_used_ratio) == (32, 1 / 8)  # 4 bytes of 32
+    assert wide.sectors_per_load == pytest.approx(16, abs=0.001)  # 16 bytes each
+    assert wide.load_used_ratio == 1
+
+
+def test_bank_conflicts_are_the_passes_beyond_the_ideal(window: list[Launch]) -> None:
+    """The rule of Nsight Compute on this product: "4709376 excessive wavefronts (25% of the total
+    19135488 wavefronts)"; the hardware's own count, without that, says 21 %."""
+    assert launched(window, 3).bank_conflict_ratio == pytest.approx(4709376 / 19135488)
+    counted = launched(window, 3, "l1tex__data_")
+    assert counted.bank_conflict_ratio == pytest.approx(3966269 / 19220570)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        ("sm__throughput.avg.pct", "gpu__compute_memory_throughput.avg.pct"),
+        ("gpu__time_duration.sum",),
+        ("launch__",),
+        ("dram__bytes_read.sum",),
+        ("nothing",),
+    ],
+)
+def test_what_a_report_lacks_is_absent_and_never_zero(
+    window: list[Launch], wanted: tuple[str, ...]
+) -> None:
+    counters = launched(window, 3, *wanted)
+    whole = launched(window, 3)
+    for field in fields(Counters):
+        value = getattr(counters, field.name)
+        if field.name != "launch_count" and value is not None:
+            assert value in ({}, (), getattr(whole, field.name)), field.name
+    assert counters.dram_bytes is None and counters.spill_bytes is None
+    assert counters.flop_by_pipe == {}
+
+
+def test_launches_of_one_kernel_spread() -> None:
+    launches = [Launch("f", None, None, {"gpu__time_duration.sum": ns}) for ns in (2e3, 4e3, 9e3)]
+    counters = counters_of(launches)
+    assert (counters.shortest_us, counters.duration_us, counters.longest_us) == (2, 5, 9)
+
+
+TENSOR = "sm__ops_path_tensor_src_"
+
+
+@pytest.mark.parametrize(
+    ("metrics", "flop"),
+    [
+        # Names as the catalogues of each generation have them.
+        ({"fp16": 5.0, "fp16_sparsity_off": 5.0, "bf16_dst_fp32": 0.0}, {"tensor fp16": 5}),
+        ({"fp16_dst_fp16": 1.0, "fp16_dst_fp32": 4.0}, {"tensor fp16": 5}),
+        ({"fp8_sparsity_off": 3.0, "fp8_sparsity_on": 0.0}, {"tensor fp8": 3}),
+        ({"fp8_dst_fp16": 1.0, "fp8_dst_fp32": 2.0}, {"tensor fp8": 3}),
+        ({"fp4_fp6_fp8_dst_fp32": 7.0, "fp4_dst_fp32": 2.0}, {"tensor fp8": 7, "tensor fp4": 2}),
+        ({"int8": 6.0, "int4": 1.0}, {"tensor int8": 6, "tensor int4": 1}),
+    ],
+)
+def test_tensor_operations_are_read_by_the_names_of_any_generation(
+    metrics: dict[str, float], flop: dict[str, float]
+) -> None:
+    named = {f"{TENSOR}{name}.sum": value for name, value in metrics.items()}
+    assert counters_of([Launch("f", None, None, named)]).flop_by_pipe == flop
+
+
+def test_flops_are_not_known_from_half_of_the_counts() -> None:
+    scalar = {
+        f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum": 1e6
+        for name in ("fadd", "fmul", "ffma")
+    }
+    assert counters_of([Launch("f", None, None, scalar)]).flop_by_pipe == {"fp32": 4e6}
+    without = {name: value for name, value in scalar.items() if "ffma" not in name}
+    assert counters_of([Launch("f", None, None, without)]).flop_by_pipe == {}
+    # Tensor cores were busy, and what they did was not counted.
+    busy = {**scalar, "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": 62.0}
+    assert counters_of([Launch("f", None, None, busy)]).flop_by_pipe == {}
+
+
+def test_bytes_are_also_known_from_what_passed_each_second() -> None:
+    metrics = {"gpu__time_duration.sum": 2e6, "dram__bytes.sum.per_second": 1e12}
+    counters = counters_of([Launch("f", None, None, metrics)])
+    assert counters.dram_bytes == pytest.approx(2e9)
+    assert counters.dram_read_bytes is None
+
+
+# --- tables as others made them ---------------------------------------------------------
+
+HEAD = ["ID", "Process ID", "Kernel Name", "Block Size", "Grid Size", "CC",
+        "Section Name", "Metric Name", "Metric Unit", "Metric Value"]  # fmt: skip
+ROW = ["0", "7", "f(int)", "(256, 1, 1)", "(9, 1, 1)", "9.0"]
+
+
+def details(tmp_path: Path, rows: list[list[str]], head: list[str] = HEAD) -> Recording:
+    path = tmp_path / "details.csv"
+    path.write_text(table([head, *([*ROW, *row] for row in rows)]))
+    return read(path)
+
+
+def test_rows_of_metrics_end_before_the_columns_of_rules(tmp_path: Path) -> None:
+    """As ncu 2025 prints the details page: rules have a text and no metric."""
+    rows = [
+        ["GPU Speed Of Light Throughput", "Duration", "ns", "406240"],
+        ["GPU Speed Of Light Throughput", "Compute (SM) Throughput", "%", "23.59", ""],
+        ["SpeedOfLight", "", "", "", "SOLBottleneck", "OPT", 'Look at ""Scheduler"", then', "", ""],
+        ["Launch Statistics", "# SMs", "SM", "152"],
+        ["Launch Statistics", "Waves Per SM", "", "1.89"],
+        ["Memory Workload Analysis", "Memory Throughput", "Tbyte/s", "2.5"],
+    ]
+    rules = ["Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated"]
+    recording = details(tmp_path, rows, [*HEAD, *rules])
+    counters = only(recording)
+    assert counters.duration_us == pytest.approx(406.24)
+    assert (counters.sm_ratio, counters.memory_ratio) == (pytest.approx(0.2359), None)
+    assert counters.waves == pytest.approx(1.89)
+    assert counters.dram_bytes == pytest.approx(2.5e12 * 406.24e-6)
+    assert recording.device.sm_count == 152
+    assert recording.device.name == "NVIDIA GPU (CC 9.0)"
+
+
+def test_labels_of_2020_are_known(tmp_path: Path) -> None:
+    labels = {"SM [%]": "22.48", "Memory [%]": "46.47", "SOL FB": "46.47", "SOL L2": "13.61"}
+    labels["SOL TEX"] = "11.33"
+    rows = [["GPU Speed Of Light", label, "%", value] for label, value in labels.items()]
+    counters = only(
+        details(tmp_path, [*rows, ["GPU Speed Of Light", "Duration", "nsecond", "8992"]])
+    )
+    assert counters.duration_us == pytest.approx(8.992)
+    ratios = (
+        counters.sm_ratio,
+        counters.memory_ratio,
+        counters.dram_ratio,
+        counters.l2_ratio,
+        counters.l1_ratio,
+    )
+    assert ratios == pytest.approx((0.2248, 0.4647, 0.4647, 0.1361, 0.1133))
+
+
+def test_launches_of_two_processes_are_two(tmp_path: Path) -> None:
+    head = ",".join(f'"{name}"' for name in HEAD) + "\n"
+    row = (
+        '"0","{}","f(int)","(256, 1, 1)","(9, 1, 1)","9.0","S","gpu__time_duration.sum","ns","{}"\n'
+    )
+    path = tmp_path / "details.csv"
+    path.write_text(head + row.format(7, 1000) + row.format(8, 3000))
+    counters = only(read(path))
+    assert (counters.launch_count, counters.duration_us) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("value", "other", "expected"),
+    [
+        ("1\u202f234\u202f567", "12,5", 1234567),  # French
+        ("1\u00a0234\u00a0567", "12,5", 1234567),
+        ("1\u2019234\u2019567", "12.5", 1234567),  # Swiss
+        ("1.234.567", "117.344", 1234567),  # German: no decimals, thousands twice
+        ("1,234,567", "117,344", 1234567),
+        ("117.344", "27.595.520", 117344),
+        ("117,344", "27,595,520", 117344),
+        ("117,344", "4,25", 117.344),
+        ("117.344", "4.25", 117.344),
+        ("n/a", "4.25", None),
+        ("nan", "4.25", None),
+    ],
+)
+def test_numbers_are_read_as_the_file_s_language_writes_them(
+    tmp_path: Path, value: str, other: str, expected: float | None
+) -> None:
+    rows = [["S", "gpu__time_duration.sum", "us", value], ["S", "dram__bytes_read.sum", "%", other]]
+    assert only(details(tmp_path, rows)).duration_us == (expected and pytest.approx(expected))
+
+
+def test_a_table_in_a_code_page_of_windows_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    rows = [[*RAW[0]], [*RAW[1]], [*RAW[2][:6], "12,5", "1\u00a0000,25", "2", "50", "32"]]
+    path.write_bytes(table(rows).encode("cp1252"))
+    counters = only(read(path))
+    assert counters.duration_us == pytest.approx(12.5)
+    assert counters.dram_read_bytes == pytest.approx(1000.25e6)
+
+
+@pytest.mark.parametrize("kept", [0.3, 0.6, 0.9, 0.99])
+def test_a_table_that_is_cut_off_keeps_its_whole_rows(tmp_path: Path, kept: float) -> None:
+    rows = [["S", f"dram__bytes_{way}.sum", "byte", "5000"] for way in ("read", "write")]
+    text = table([HEAD, *([*ROW, *row] for row in rows)])
+    cut = text[: int(kept * len(text))]
+    path = tmp_path / "table.csv"
+    path.write_text(cut)
+    if "dram__bytes_read" not in cut:
+        with pytest.raises(ProfileError, match=r"no kernel in it|neither"):
+            read(path)
+        return
+    counters = only(read(path))
+    assert counters.dram_read_bytes in (5000, None)
+    assert counters.dram_write_bytes in (5000, None)

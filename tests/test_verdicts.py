@@ -11,7 +11,9 @@ from recordings_by_hand import CPU, H100, H200, PATH, recording_of
 from rooflint.model import Counters, Device, KernelCost, LineCost, Peaks, Recording
 from rooflint.verdicts import judge_kernel, judge_line, judge_step
 from rooflint.verdicts.gpus import GPUS, find_peaks
+from rooflint.verdicts.line_work import line_work
 from rooflint.verdicts.mfu import find_mfu, show_mfu
+from rooflint.verdicts.roofline import kernel_work
 
 # Five kernels of a lesson on reading Nsight Compute: made up there, consistent with the peaks of
 # an H100 SXM (989 TFLOP/s BF16, 3.35 TB/s). In its order: duration in µs, FLOPs, DRAM bytes, SM
@@ -662,3 +664,223 @@ def test_every_name_stands_in_the_table_once():
 
 def test_h200_is_what_the_recordings_were_made_on():
     assert find_peaks(H200) is not None
+
+
+# --- what is wasted -------------------------------------------------------------------------------
+
+
+def judged(kernel: KernelCost, **counters: object):
+    assert kernel.counters
+    changed = replace(kernel.counters, **counters)  # pyright: ignore[reportArgumentType]
+    return judge_kernel(replace(kernel, counters=changed), recording_of(device=H100))
+
+
+@pytest.mark.parametrize(
+    ("sectors", "used", "finding"),
+    [
+        # 4 bytes a thread, 16 bytes apart; 16 bytes a thread need as many sectors.
+        (16.0, 0.25, "uncoalesced: 16 sectors a load (4 would do)"),
+        (16.0, 1.0, None),
+        (32.0, 0.125, "uncoalesced: 32 sectors a load (4 would do)"),
+        (8.0, 0.5, "uncoalesced: 8 sectors a load (4 would do)"),
+        (32.0, None, "uncoalesced: 32 sectors a load (4 to 16 would do)"),
+        (16.0, None, None),  # may be the width
+        (1.0, 0.125, None),  # all threads read the same 4 bytes
+        (4.9, 0.82, None),  # rounding at edges
+    ],
+)
+def test_sectors_are_held_against_what_the_access_asks_for(
+    sectors: float, used: float | None, finding: str | None
+):
+    kernel = lesson_kernel("transpose_naive")
+    verdict = judged(kernel, sectors_per_load=sectors, load_used_ratio=used)
+    assert (finding or "uncoalesced") in verdict.reason or finding is None
+    assert ("uncoalesced" in verdict.reason) == (finding is not None)
+    assert ("neighbouring threads" in (verdict.advice or "")) == (finding is not None)
+
+
+def test_bank_conflicts_that_bind_l1_are_a_finding():
+    # A tile of 32 x 32 read by columns: each access is done in 32 passes, 31 of them for nothing.
+    kernel = lesson_kernel("transpose_naive", sectors=4, memory=85)
+    verdict = judged(kernel, l1_ratio=0.85, bank_conflict_ratio=31 / 32)
+    assert verdict.limiter == "memory-bound"
+    assert verdict.reason.startswith("L1/shared memory at 85 % of its throughput")
+    assert "bank conflicts: 97 % of the passes through shared memory" in verdict.reason
+    assert verdict.advice and "33 instead of 32" in verdict.advice
+    idle = judged(kernel, l1_ratio=0.05, dram_ratio=0.85, bank_conflict_ratio=31 / 32)
+    assert "bank conflicts" not in idle.reason
+
+
+@pytest.mark.parametrize(
+    ("waves", "busy", "finding"),
+    [
+        # One wave and a twentieth of one: two times as long as one, for 5 % more blocks.
+        (1.05, 0.3, "tail: 1.05 waves, the last 5 % full, may cost 48 % of the time"),
+        (1.05, 0.9, None),  # of a GPU that is 90 % busy it costs a tenth at most
+        (1.93, 0.3, None),
+        (2.0, 0.3, None),
+        (12.1, 0.3, None),
+        (0.5, 0.3, None),  # too small, which is another finding
+    ],
+)
+def test_a_last_wave_that_fills_little_of_the_gpu_is_a_finding(
+    waves: float, busy: float, finding: str | None
+):
+    kernel = lesson_kernel("transpose_naive", sectors=4)
+    reason = judged(kernel, waves=waves, sm_ratio=busy, memory_ratio=busy / 2).reason
+    assert (finding or "tail") in reason or finding is None
+    assert ("tail" in reason) == (finding is not None)
+
+
+@pytest.mark.parametrize(
+    ("precision", "rows", "finding", "advice"),
+    [
+        # A vocabulary of GPT-2's size: 47 more make it a multiple of 128.
+        ("bf16", (("N", 50257),), "odd sizes: N = 50257, no multiple of 8",
+         "pad N = 50257 to 50304, a multiple of 128 (under 0.1 % more of it)"),
+        ("bf16", (("K", 1003), ("N", 512)), "odd sizes: K = 1003, no multiple of 8",
+         "pad K = 1003 to 1008, a multiple of 16 (0.5 % more of it)"),
+        ("fp8", (("K", 4104),), "odd sizes: K = 4104, no multiple of 16",
+         "pad K = 4104 to 4160, a multiple of 64 (1.4 % more of it)"),
+        ("bf16", (("K", 4104), ("N", 512)), None, None),  # 8 values of 2 bytes are 16 bytes
+        ("bf16", (("N", 10),), None, None),  # ten classes: padding would cost more than it brings
+    ],
+)  # fmt: skip
+def test_an_odd_dimension_is_named_with_the_padding_that_helps(
+    precision: str, rows: tuple[tuple[str, int], ...], finding: str | None, advice: str | None
+):
+    kernel = replace(lesson_kernel("gemm_bf16_8192"), precision=precision, rows=rows)
+    verdict = judge_kernel(kernel, recording_of(device=H100))
+    assert (finding or "odd") in verdict.reason or finding is None
+    assert ("odd sizes" in verdict.reason) == (finding is not None)
+    assert advice is None or verdict.advice == advice
+
+
+def test_an_fp32_product_of_an_odd_size_is_to_be_padded_too():
+    kernel = product(8192, 5003, 384, 500.0, rows=(("N", 5003),))
+    verdict = judge_kernel(kernel, recording_of())
+    assert verdict.advice and verdict.advice.startswith("allow TF32")
+    assert verdict.advice.endswith("pad N = 5003 to 5056, a multiple of 64 (1.1 % more of it)")
+
+
+def test_what_an_elementwise_kernel_executes_beyond_its_shapes_is_no_padding():
+    kernel = replace(lesson_kernel("layernorm"), flop=0.01e9, op="aten::gelu")
+    assert "whole tiles" not in judge_kernel(kernel, recording_of(device=H100)).reason
+
+
+def test_busy_sms_without_the_memory_s_throughput_may_be_busy_loading():
+    # As a naive product in a table of a few metrics: 97 % of SM throughput, FLOPs not counted.
+    kernel = lesson_kernel("transpose_naive")
+    verdict = judged(kernel, sm_ratio=0.97, memory_ratio=None, dram_ratio=0.02, sectors_per_load=4)
+    assert verdict.limiter == "unknown"
+    assert "the memory throughput is not in the report" in verdict.reason
+    counted = judged(
+        lesson_kernel("gemm_bf16_8192"), sm_ratio=0.8, memory_ratio=None, dram_ratio=None
+    )
+    assert counted.limiter == "compute-bound"  # 70 % of the peak FLOPs
+
+
+def test_busy_sms_that_compute_little_execute_something_else():
+    kernel = lesson_kernel("layernorm")
+    verdict = judged(kernel, sm_ratio=0.85, memory_ratio=0.4)
+    assert verdict.limiter == "compute-bound"
+    assert "most of that is no FLOPs but other instructions" in verdict.reason
+
+
+def test_a_grid_is_not_small_because_a_second_block_would_fit():
+    # Waves alone, without throughputs: 128 blocks on 132 multiprocessors, two would fit on each.
+    kernel = replace(lesson_kernel("transpose_naive"), grid=(128, 1, 1))
+    verdict = judged(kernel, sm_ratio=None, memory_ratio=None, waves=0.48)
+    assert verdict.limiter == "unknown"
+    few = replace(kernel, grid=(16, 1, 1))
+    assert judged(few, sm_ratio=None, memory_ratio=None, waves=0.06).limiter == "latency-bound"
+
+
+def test_who_wrote_the_kernel_is_told_what_its_occupancy_and_stalls_ask_for():
+    own = replace(lesson_kernel("gather_embed"), name="my_kernel(float*)")
+    low: dict[str, object] = {"theoretical_occupancy_ratio": 0.19, "occupancy_limiter": "registers"}
+    assert "fewer values at a time in registers" in (judged(own, **low).advice or "")
+    waits = judged(own, stalls=(("barrier", 0.6),))
+    assert "fewer barriers" in (waits.advice or "")
+    library = replace(own, name="void at::native::vectorized_gather_kernel<16, long>(char*)")
+    assert "registers" not in (judged(library, **low).advice or "")
+
+
+def test_occupancy_far_below_what_fits_is_not_blamed_on_what_limits_it():
+    reason = judged(
+        lesson_kernel("gather_embed"),
+        theoretical_occupancy_ratio=0.5,
+        occupancy_limiter="shared memory",
+    ).reason
+    assert "occupancy 14 % where 50 % fits: few or uneven blocks" in reason
+
+
+# --- a line's kernels as one ----------------------------------------------------------------------
+
+
+def two_kernels() -> tuple[KernelCost, KernelCost]:
+    """A BF16 product launched twice, and a layer norm launched ten times."""
+    gemm = replace(lesson_kernel("gemm_bf16_8192"), launch_count=2, gpu_us=3200.0, flop=2.0e12)
+    norm = replace(lesson_kernel("layernorm"), launch_count=10, gpu_us=950.0, minimal_bytes=1e9)
+    return gemm, norm
+
+
+def test_the_work_of_a_line_adds_up_amounts_and_weighs_shares_by_time():
+    recording = recording_of(device=H100, kernels=two_kernels())
+    work = line_work(LineCost(PATH, 1), two_kernels(), recording)
+    assert work and work.counters
+    assert work.launch_count == 12
+    assert work.duration_us == pytest.approx(2 * 1600 + 10 * 95)
+    assert work.flop_by_pipe == pytest.approx({"tensor bf16": 2.2e12, "fp32": 1.7e9})
+    assert work.dram_bytes == pytest.approx(2 * 0.55e9 + 10 * 0.27e9)
+    assert work.intensity == pytest.approx((2.2e12 + 1.7e9) / 3.8e9)
+    assert work.counters.sm_ratio == pytest.approx((3200 * 0.82 + 950 * 0.18) / 4150)
+    assert work.counters.occupancy_ratio == pytest.approx((3200 * 0.24 + 950 * 0.71) / 4150)
+    # 2.2 TFLOP at 989 TFLOP/s, then 2.7 GB at 3.35 TB/s: one after the other.
+    assert work.roof_us == pytest.approx((2.2e12 / 989e12 + 2.7e9 / 3.35e12) * 1e6)
+    assert work.padding_ratio == pytest.approx(1.1)  # 2.2 TFLOP for 2
+    assert work.covered_ratio == 1 and work.provenance == "ncu"
+
+
+def test_the_work_of_a_line_says_of_how_much_of_its_time_it_is():
+    gemm, norm = two_kernels()
+    other = replace(gemm, name="other", counters=None, flop=None, gpu_us=3200.0)
+    work = line_work(LineCost(PATH, 1), (gemm, norm, other), recording_of(device=H100))
+    assert work and work.covered_ratio == pytest.approx(4150 / 7350)
+    assert work.flop == pytest.approx(2.2e12 + 1.7e9)  # of the measured, not scaled up
+
+
+def test_what_is_not_known_of_most_of_a_line_is_not_known_of_it():
+    gemm, norm = two_kernels()
+    assert gemm.counters
+    blind = replace(gemm, counters=replace(gemm.counters, dram_read_bytes=None, sm_ratio=None))
+    work = line_work(LineCost(PATH, 1), (blind, norm), recording_of(device=H100))
+    assert work and work.counters
+    assert work.dram_bytes is None and work.intensity is None and work.counters.sm_ratio is None
+    assert work.flop == pytest.approx(2.2e12 + 1.7e9)
+
+
+def test_a_line_that_was_hardly_measured_is_estimated_from_its_shapes():
+    gemm, norm = two_kernels()
+    estimated = replace(gemm, counters=None, precision="bf16", minimal_bytes=1e9)
+    work = line_work(LineCost(PATH, 1), (estimated, norm), recording_of(device=H100))
+    assert work and work.provenance == "estimated" and work.counters is None
+    assert work.flop_by_pipe == {"tensor bf16": pytest.approx(2.0e12)}
+    assert work.covered_ratio == pytest.approx(3200 / 4150)
+
+
+def test_numbers_of_a_gpu_without_known_peaks_are_told_without_a_roof():
+    unknown = recording_of(device=Device("cuda", "NVIDIA Future 9000"))
+    work = line_work(LineCost(PATH, 1), two_kernels(), unknown)
+    assert work and work.flop and work.dram_bytes and work.intensity
+    assert (work.roof_ratio, work.ridge, work.roof_flop_per_s) == (None, None, None)
+
+
+def test_tensor_core_products_whose_operations_were_not_counted_have_no_flops():
+    # Only FP32 was counted, which is the product's epilogue.
+    kernel = lesson_kernel("gemm_bf16_8192")
+    assert kernel.counters
+    counters = replace(kernel.counters, flop_by_pipe={"fp32": 6.7e7})
+    kernel = replace(kernel, name="nvjet_sm90_tst_256x128", counters=counters)
+    work = kernel_work(kernel, recording_of(device=H100))
+    assert work and work.flop is None and work.compute_ratio is None
