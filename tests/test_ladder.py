@@ -7,6 +7,7 @@ versions 2021 to 2025.
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -182,6 +183,16 @@ def test_a_profile_without_counters_goes_on_with_estimates(
     }
     # FLOPs and bytes from shapes, over durations and the datasheet's peaks.
     assert any(line.verdict and line.verdict.roof_ratio for line in judged)
+
+
+def test_a_monitor_that_may_hold_the_counters_is_seen(tmp_path: Path) -> None:
+    # A process is called what its program is.
+    monitor = shutil.copy(shutil.which("sleep") or "/bin/sleep", tmp_path / "nv-hostengine")
+    with subprocess.Popen([monitor, "60"]) as process:
+        try:
+            assert complaints.watched_by() == "nv-hostengine"
+        finally:
+            process.kill()
 
 
 def test_without_permission_the_script_does_not_run_again(

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 _CAPABILITIES = 1 << 21 | 1 << 38
 """CAP_SYS_ADMIN; and CAP_PERFMON, which newer drivers ask for."""
+
+PAUSE = (
+    "pause it as root on the host with `dcgmi profile --pause`, profile, then"
+    " `dcgmi profile --resume`"
+)
 
 # By the environment variables that they set.
 _RENTED = {
@@ -28,6 +34,16 @@ def permission_problem(device_name: str = "") -> str | None:
     if not admin_only or _is_profiling_admin():
         return None
     return permission_remedy(device_name)
+
+
+def watched_by() -> str | None:
+    """The monitor that may hold the GPU's counters, if one can be seen running here."""
+    for path in Path("/proc").glob("[0-9]*/comm"):
+        with suppress(OSError):
+            name = path.read_text(encoding="utf-8", errors="replace").strip()
+            if name in ("nv-hostengine", "dcgm-exporter"):
+                return name
+    return None
 
 
 def permission_remedy(device_name: str = "") -> str:
@@ -98,8 +114,7 @@ _ENDED = re.compile(r"application returned an error code \((-?\d+)\)")
 _KNOWN = (
     (
         r"driver resource was unavailable",
-        "something else holds the GPU's counters, mostly NVIDIA's monitoring (DCGM): pause it as"
-        " root on the host with `dcgmi profile --pause`, profile, then `dcgmi profile --resume`",
+        f"something else holds the GPU's counters, mostly NVIDIA's monitoring (DCGM): {PAUSE}",
     ),
     (
         r"another profiler",

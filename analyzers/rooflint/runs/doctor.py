@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rooflint.model import Device, ProfileError
 from rooflint.profiles import measured_peaks
-from rooflint.runs.complaints import permission_problem
+from rooflint.runs.complaints import PAUSE, permission_problem, watched_by
 from rooflint.runs.interpreter import OLDEST_PYTHON, ask
 from rooflint.runs.measure import Measurement, measure
 from rooflint.runs.ncu import find_ncu, ncu_version
@@ -171,6 +171,13 @@ def _permission(device_name: str) -> Check:
     problem = permission_problem(device_name)
     if problem:
         return Check("GPU counters", False, "only administrators may read them here", problem)
+    if monitor := watched_by():
+        return Check(
+            "GPU counters",
+            True,
+            f"nothing forbids reading them, but {monitor} runs here and may hold them",
+            f"if a profile says so, {PAUSE}",
+        )
     return Check("GPU counters", True, "nothing forbids reading them")
 
 
