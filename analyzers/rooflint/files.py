@@ -108,6 +108,14 @@ def read_text(path: Path) -> str:
         ) from error
 
 
+def source_of(path: Path) -> bytes:
+    """What a recording keeps of a file: its bytes, or the text of a notebook's cells.
+
+    Raises `OSError` or `RooflintError`.
+    """
+    return read_notebook(path).encode() if is_notebook(path.name) else path.read_bytes()
+
+
 def project_folders(paths: Iterable[str | Path]) -> list[str]:
     """Where files of a project may be imported from: folders that are given, what holds them all,
     and what is around them that looks like a project's root."""

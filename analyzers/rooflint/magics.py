@@ -27,6 +27,20 @@ def plain_cell(lines: Sequence[str]) -> tuple[str, ...]:
     return _plain(text) if _MAY_BE.search(text) else tuple(lines)
 
 
+def left_out(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """What of a cell is not Python, by line from 0; of a cell in another language its first one."""
+    plain = plain_cell(lines)
+    for number, (line, read) in enumerate(zip(lines, plain, strict=True)):
+        whole = _CELL_MAGIC.match(line)
+        if whole and read == "":
+            if whole[1] in _RUNS_ITS_CELL:
+                continue
+            yield number, line
+            return
+        if line != read and not (_TIMED.match(line) and ":" in read) and line.lstrip()[:1] != "":
+            yield number, line.strip()
+
+
 @lru_cache(512)
 def _plain(text: str) -> tuple[str, ...]:
     lines = text.split("\n")

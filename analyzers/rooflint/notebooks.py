@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from rooflint.magics import plain_cell
+from rooflint.magics import left_out, plain_cell
 from rooflint.model import Edit, Finding, Fix, RooflintError
 
 SUFFIX = ".ipynb"
@@ -132,6 +132,19 @@ def plain_lines(lines: Sequence[str]) -> tuple[str, ...]:
         else:
             cell.append(line)
     return (*plain, *plain_cell(cell))
+
+
+def plain_text(text: str) -> str:
+    """A text as Python reads it; only one of joined cells becomes another."""
+    return "\n".join(plain_lines(text.split("\n"))) if _HEAD.match(text) else text
+
+
+def left_out_of(text: str) -> Iterator[tuple[int, str]]:
+    """The magics and commands of a joined text that Python does not read, by line."""
+    lines = text.split("\n")
+    for cell in Cells.of(text).cells:
+        for number, written in left_out(lines[cell.first_line - 1 : cell.end_line - 1]):
+            yield cell.first_line + number, written
 
 
 def place(path: str, line: int, text: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rooflint.flow import DeviceFlow, Site, Stop
 from rooflint.model import Because, Finding, Fix, Kind, Severity, SourceSpan
+from rooflint.notebooks import is_notebook, name_line
 from rooflint.source import SourceFile
 
 _LONGEST_QUOTE = 60
@@ -103,7 +104,10 @@ def how_often(file: SourceFile, stop: Stop) -> str:
 def _place(file: SourceFile, site: Site) -> str:
     """How to call a line: by its file as well if that is another one."""
     path, line = site.block.path, file.line_of(site.block, site.node.lineno)
-    return f"line {line}" if path == file.path else f"{Path(path).name}:{line}"
+    if path == file.path:
+        return name_line(path, line, file.text)
+    # Where the cells of another file begin is not known here.
+    return Path(path).name if is_notebook(path) else f"{Path(path).name}:{line}"
 
 
 def because_of(file: SourceFile, stop: Stop) -> Iterator[Because]:

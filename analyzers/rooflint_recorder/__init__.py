@@ -2,6 +2,7 @@
 
 - `launch`: the file that Python is started with; becomes the user's script
 - `program`: runs a file or module as `__main__`, as Python itself would
+- `notebook`: runs the cells of a notebook
 - `recorder`: holds the parts together for one run
 - `job`: which process of the run is recorded
 - `spawned`: starts the processes that `multiprocessing` spawns through us

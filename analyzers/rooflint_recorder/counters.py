@@ -50,7 +50,7 @@ class CounterRun:
         self._process_name: str | None = config.get("process")
         """The process that the timeline recorded; `None`: the one that was started first."""
         self._is_first = first
-        self._files = OwnFiles.of_script(self._root)
+        self._files = OwnFiles.of_script(self._root, config["notebook"])
         self._step: int | None = config["step"]
         self._loop: tuple[str, int] | None = config["loop"] and (*config["loop"],)
         """The loop of the steps, where no optimizer names it."""

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from rooflint_recorder.notebook import Notebook
+
 
 class Stop(SystemExit):
     """Ends the script as it would end itself: all is recorded that was asked for."""
@@ -24,10 +26,13 @@ def is_stopped(error: BaseException) -> bool:
     return cause is not None
 
 
-def prepare(target: list[str], executable_arguments: int) -> Callable[[], None]:
+def prepare(
+    target: list[str], executable_arguments: int, notebook: Notebook | None = None
+) -> Callable[[], None]:
     """Set `sys.argv`, `sys.path[0]` and `__main__` for a target; the function that runs it.
 
     `target` is ["train.py", "--lr", "1"], ["-m", "package.train", ...] or ["-c", text, ...];
+    `notebook` is what to run of it, if it is one;
     `executable_arguments` is how many of `sys.orig_argv` stand before our own file.
     """
     orig_argv = getattr(sys, "orig_argv", None)
@@ -36,6 +41,9 @@ def prepare(target: list[str], executable_arguments: int) -> Callable[[], None]:
     main = ModuleType("__main__")
     main.__builtins__ = sys.modules["builtins"]  # type: ignore[attr-defined]
     sys.modules["__main__"] = main
+    if notebook is not None:
+        _replace_first_path(os.getcwd())
+        return notebook.prepare(target, main)
     if target[0] == "-m":
         return _prepare_module(target)
     if target[0] == "-c":

@@ -22,6 +22,7 @@ from rooflint_recorder.engine import on_engine_thread
 from rooflint_recorder.imports import after_import
 from rooflint_recorder.libraries import LibraryFiles
 from rooflint_recorder.marks import LineMarks, Unavailable, line_marks
+from rooflint_recorder.notebook import Notebook
 from rooflint_recorder.nvtx_ranges import NvtxRanges
 from rooflint_recorder.plain_steps import PlainSteps
 from rooflint_recorder.sources import OwnFiles
@@ -62,7 +63,14 @@ SOON_SECONDS = 0.01
 def run(settings: str, target: list[str], executable_arguments: int) -> None:
     """Run the target as Python would; record it if this process is the one to record."""
     config = _read(settings)
-    run_target = program.prepare(target, executable_arguments)
+    notebook = None
+    if config is not None:
+        # Processes that it spawns run something else.
+        notebook = (
+            Notebook(config["notebook"]) if config["notebook"] and target[0] != "-c" else None
+        )
+        config["notebook"] = notebook
+    run_target = program.prepare(target, executable_arguments, notebook)
     if config is None or not job.is_first_of_machine():
         _run_as_python_would(run_target, None)
     elif spawned.is_server(target):
@@ -136,7 +144,7 @@ class Recorder:
         self._is_first = first
         self._waits = not first
         """Nothing is recorded until this process, which others started, proves to be the one."""
-        self._files = OwnFiles.of_script(self._root)
+        self._files = OwnFiles.of_script(self._root, config["notebook"])
         self._notes: list[str] = []
         self._notes_of_window: list[str] = []
         self._process = os.getpid()

@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ast
 
+    from rooflint_recorder.notebook import Notebook
+
 
 class Loop(NamedTuple):
     """A `for` or `while` statement: its header's line, and its last line."""
@@ -32,9 +34,13 @@ class OwnFiles:
         self._trees: dict[str, ast.Module | None] = {}
 
     @classmethod
-    def of_script(cls, root: str) -> OwnFiles:
+    def of_script(cls, root: str, notebook: Notebook | None = None) -> OwnFiles:
         """Those of the program that `sys.argv` names."""
-        return cls(root, os.path.dirname(os.path.realpath(sys.argv[0])))
+        files = cls(root, os.path.dirname(os.path.realpath(sys.argv[0])))
+        if notebook is not None:  # Its file holds more than its cells.
+            files._texts[notebook.path] = notebook.text.encode("utf-8", "surrogatepass")
+            files._trees[notebook.path] = notebook.tree()
+        return files
 
     def path_of(self, file_name: str) -> str | None:
         """The absolute path behind a code object's file name, if it is the user's own."""

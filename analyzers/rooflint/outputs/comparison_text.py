@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from rooflint.model import Comparison, LineDifference, Report
+from rooflint.notebooks import name_line, place
 from rooflint.outputs.columns import clip
 from rooflint.verdicts.wording import count_of
 
@@ -37,7 +38,7 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     if shown:
         yield ""
     for line in shown:
-        yield clip(f" {_place(line)}  {_code(line, comparison)}".rstrip(), WIDTH)
+        yield clip(f" {_place(line, comparison)}  {_code(line, comparison)}".rstrip(), WIDTH)
         yield clip(f"    {line.summary}", WIDTH)
     quiet = len(comparison.lines) - len(loud)
     small = len(loud) - len(shown)
@@ -62,11 +63,16 @@ def _limits(comparison: Comparison) -> Iterator[str]:
         yield f"{limits[0]} before, {limits[1]} now"
 
 
-def _place(line: LineDifference) -> str:
+def _place(line: LineDifference, comparison: Comparison) -> str:
     """As in "train.py:65", and where the line was if that was elsewhere."""
-    place = f"{PurePath(line.path).name}:{line.line}"
+    recording = (comparison.before if line.state == "gone" else comparison.after).recording
+    at = place(PurePath(line.path).name, line.line, recording.sources.get(line.path, ""))
     moved = line.before_line not in (None, line.line)
-    return f"{place} (was {line.before_line})" if moved else place
+    if not moved or line.before_line is None:
+        return at
+    before = comparison.before.recording.sources.get(line.path, "")
+    was = name_line(line.path, line.before_line, before).removeprefix("line ")
+    return f"{at} (was {was})"
 
 
 def _code(line: LineDifference, comparison: Comparison) -> str:

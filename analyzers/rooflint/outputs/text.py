@@ -22,6 +22,7 @@ from rooflint.model import (
     Report,
     Verdict,
 )
+from rooflint.notebooks import place
 from rooflint.outputs.columns import clip, left, right, width
 from rooflint.report import device_us, python_us, work_us
 from rooflint.units import (
@@ -130,8 +131,9 @@ class _Page:
         beside_us = python_us(cost, recording)
         spent_us = us + beside_us
         share = _share(spent_us, device_us(recording)) if spent_us else DASH
-        place = f" {Path(line.path).name}:{line.line}  "
-        place += self._sources.get(line.path, {}).get(line.line, cost.function or "")
+        text = recording.sources.get(line.path, "")
+        at = f" {place(Path(line.path).name, line.line, text)}  "
+        at += self._sources.get(line.path, {}).get(line.line, cost.function or "")
         idle_us = cost.gpu_idle_us + cost.late_us
         waits = (column.show(beside_us),) if self._has_python else ()
         waits = waits if self._on_cpu else (column.show(cost.host_wait_us), column.show(idle_us))
@@ -140,9 +142,9 @@ class _Page:
             times = (in_torch_us, cost.cpu_total_us, cost.cpu_wait_us)
             shown = times if self._calls_torch else times[1:]
             waits = tuple(column.show(us or 0.0) for us in shown)
-            yield _row(place, time, *waits, share, "")
+            yield _row(at, time, *waits, share, "")
             return
-        yield _row(place, time, *waits, share, self._verdict(verdict))
+        yield _row(at, time, *waits, share, self._verdict(verdict))
         if verdict and not (self._on_cpu and verdict.limiter == "unknown"):
             yield self._dim(f"    {_short(verdict, WIDTH - 4)}")
         if us >= INSIDE_SHARE * device_us(recording) and not recording.is_python:
@@ -509,12 +511,12 @@ def _short_name(name: str) -> str:
     return re.sub(r"\bvoid |at::native::|\(anonymous namespace\)::|std::", "", name)
 
 
-def _row(place: str, *cells: str) -> str:
+def _row(at: str, *cells: str) -> str:
     time, *numbers, share, verdict = cells
     numbers = [right(number, 10) for number in numbers]
     # The place takes what the columns leave, and what a long time takes from it.
     room = 65 - 10 * len(numbers) - max(0, width(time) - 16)
-    row = left(clip(place, room - 1), room)
+    row = left(clip(at, room - 1), room)
     row += right(time, 16) + "".join(numbers) + right(share, 8)
     return f"{row}  {verdict}".rstrip()
 

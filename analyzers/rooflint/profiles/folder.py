@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from rooflint.model import Device, Peaks, ProfileError, PythonTime, Recording
+from rooflint.notebooks import is_notebook
 from rooflint.profiles.costs import count_costs
 from rooflint.profiles.counter_join import join_counters
 from rooflint.profiles.functions import functions_by_line
@@ -185,7 +186,8 @@ def _texts(folder: Path, hashes: Mapping[str, str]) -> dict[str, str]:
     texts: dict[str, str] = {}
     for path, digest in hashes.items():
         with suppress(OSError):
-            texts[path] = _decoded((folder / "sources" / f"{digest}.py").read_bytes())
+            source = (folder / "sources" / f"{digest}.py").read_bytes()
+            texts[path] = source.decode("utf-8") if is_notebook(path) else _decoded(source)
     return texts
 
 

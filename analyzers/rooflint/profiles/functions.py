@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import warnings
 
+from rooflint.notebooks import plain_text
+
 
 def functions_by_line(text: str) -> dict[int, str]:
     """The qualified name of the innermost function around each line; a text that is no Python
@@ -17,7 +19,7 @@ def definitions_by_line(text: str) -> dict[int, tuple[str, int]]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # The user's own warnings are not for this report.
-            tree = ast.parse(text)
+            tree = ast.parse(plain_text(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     found: dict[int, tuple[str, int]] = {}

@@ -5,6 +5,7 @@
 - `interpreter`: asks the user's Python whether the script can run there
 - `timeline`: the first run, under torch's profiler
 - `counters`: the second run, under ncu
+- `notebook`: what of a notebook is run, and where
 - `launchers`: where the script stands in a launcher's words
 - `launch`: the argument vectors that start the recorder
 - `sampling`: where the script's Python is, looked at while it runs
@@ -40,10 +41,12 @@ def run(request: ProfileRequest, tell: Callable[[Progress], None], cancelled: Ev
     from rooflint.runs.counters import add_counters
     from rooflint.runs.interpreter import check_can_run
     from rooflint.runs.ncu import find_ncu
-    from rooflint.runs.recordings import cannot_be_written, new_folder, remove
+    from rooflint.runs.notebook import in_own_folder, what_was_left_out
+    from rooflint.runs.recordings import add_note, cannot_be_written, new_folder, remove
     from rooflint.runs.request import Progress
     from rooflint.runs.timeline import passing_on_signals, record_timeline
 
+    request = in_own_folder(request)
     check_can_run(request)
     ncu = find_ncu()
     folder = new_folder(request)
@@ -55,6 +58,8 @@ def run(request: ProfileRequest, tell: Callable[[Progress], None], cancelled: Ev
         except OSError as error:
             remove(folder)
             raise cannot_be_written(request, error) from error
+        if note := what_was_left_out(request):
+            add_note(folder, note)
         if not cancelled.is_set():
             try:
                 add_counters(request, folder, monotonic() - start, ncu, tell, cancelled)

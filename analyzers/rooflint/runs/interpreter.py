@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from zipfile import is_zipfile
 
 from rooflint.model import ProfileError
+from rooflint.notebooks import is_notebook
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,7 +115,7 @@ def _check_script(request: ProfileRequest) -> Path | None:
         ) from error
     if not text.strip():
         raise ProfileError(f"{name} is empty: there is nothing to profile")
-    return None if is_zipfile(BytesIO(text)) else path
+    return None if is_notebook(name) or is_zipfile(BytesIO(text)) else path
 
 
 def _search_path(request: ProfileRequest) -> str | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rooflint.runs.interpreter import find_launcher
+from rooflint.runs.notebook import cells_to_run
 from rooflint.version import __version__
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def write_settings(folder: Path, request: ProfileRequest, mode: str, **more: Any
         "root": str(Path(request.root).absolute()),
         "rooflint": __version__,
         "window": asdict(request.window),
+        "notebook": cells_to_run(request),
         **more,
     }
     path.write_text(json.dumps(settings), encoding="utf-8")

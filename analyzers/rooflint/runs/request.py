@@ -44,7 +44,8 @@ class ProfileRequest:
     python: str
     """The user's interpreter: needs nothing but torch, may be older than ours."""
     target: tuple[str, ...]
-    """("train.py", "--lr", "1") or ("-m", "package.train", ...) as Python takes them."""
+    """("train.py", "--lr", "1") or ("-m", "package.train", ...) as Python takes them; a notebook,
+    ("train.ipynb",), is run in its own folder."""
     cwd: str
     root: str
     """The project: lines of files below it are measured, and recordings lie in its `.rooflint`."""

@@ -16,6 +16,8 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+from rooflint.files import source_of
+from rooflint.model import RooflintError
 from rooflint.runs.stacks import Code, Stacks, Unreadable
 
 ANATOMY = Path(__file__).parents[2] / "rooflint_recorder" / "anatomy.py"
@@ -327,8 +329,8 @@ class _Looks:
         if f"{os.sep}site-packages{os.sep}" in path or f"{os.sep}dist-packages{os.sep}" in path:
             return None
         try:
-            self._plain.texts[path] = Path(path).read_bytes()
-        except OSError:
+            self._plain.texts[path] = source_of(Path(path))
+        except (OSError, RooflintError):
             return None
         return path
 

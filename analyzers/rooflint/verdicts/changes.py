@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from rooflint.model import Change, KernelCost, KernelKey, LineReport, Recording
+from rooflint.notebooks import is_notebook, place
 from rooflint.units import show_share
 from rooflint.verdicts.attention import Attention, find_attention
 from rooflint.verdicts.communication import is_communication
@@ -17,6 +18,7 @@ from rooflint.verdicts.rates import DONE_RATIO
 from rooflint.verdicts.roofline import is_product, kernel_work
 from rooflint.verdicts.step import gpu_idle_us, judge_idle, latest_line, window_us
 from rooflint.verdicts.sync_bound import PIN
+from rooflint.verdicts.wording import line_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,9 @@ MOST_FUSED = 16
 Spared = tuple[KernelCost, float]
 """A kernel, and how much of its time could be spared."""
 
-_WAIT = "the wait on line {}: read the value less often, or after the loop"
+_WAIT = "the wait on {}: read the value less often, or after the loop"
 _WORK = (
-    "line {}: the GPU waits while the CPU works there. Do that work ahead (DataLoader workers), on "
+    "{}: the GPU waits while the CPU works there. Do that work ahead (DataLoader workers), on "
     "the GPU, or in fewer operators"
 )
 _LAUNCHES = (
@@ -57,10 +59,11 @@ def less_waiting(recording: Recording) -> Iterator[Option]:
     """What a replay can leave out: waits, copies, the host's work."""
     for cost in recording.lines:
         at = frozenset(((cost.path, cost.line),))
+        name = line_name(cost.path, cost.line, recording)
         copies_us, wait_us = cost.without_copies_us or 0.0, cost.without_wait_us or 0.0
         if cost.pageable_copy_us and copies_us > wait_us:
             yield Option(
-                f"line {cost.line}: {PIN}",
+                f"{name}: {PIN}",
                 Change(copies=at),
                 copies_us,
                 cost.path,
@@ -68,7 +71,7 @@ def less_waiting(recording: Recording) -> Iterator[Option]:
             )
         elif cost.wait_count and max(copies_us, wait_us):
             yield Option(
-                _WAIT.format(cost.line),
+                _WAIT.format(name),
                 Change(waits=at, copies=at if copies_us > wait_us else frozenset()),
                 max(copies_us, wait_us),
                 cost.path,
@@ -77,9 +80,7 @@ def less_waiting(recording: Recording) -> Iterator[Option]:
         host_us = cost.without_host_us or 0.0
         heavy = bool(cost.launch_count) and host_us >= HEAVY_US * cost.launch_count
         if host_us and (heavy or not cost.launch_count):
-            yield Option(
-                _WORK.format(cost.line), Change(hosts=at), host_us, cost.path, cost.line, heavy
-            )
+            yield Option(_WORK.format(name), Change(hosts=at), host_us, cost.path, cost.line, heavy)
 
 
 def launches(recording: Recording) -> Option:
@@ -98,7 +99,8 @@ def less_idle(recording: Recording, lines: Sequence[LineReport]) -> Iterator[Opt
     for line, idle_us in sorted(waiting, key=lambda pair: -pair[1]):
         saves_us = min(idle_us, left_us)
         left_us -= saves_us
-        yield Option(_WAIT.format(line.line), Change(), saves_us, line.path, line.line)
+        name = line_name(line.path, line.line, recording)
+        yield Option(_WAIT.format(name), Change(), saves_us, line.path, line.line)
     late_us = sum(cost.late_us for cost in recording.lines)
     step = judge_idle(recording)
     if step and step.limiter == "overhead-bound":
@@ -107,7 +109,8 @@ def less_idle(recording: Recording, lines: Sequence[LineReport]) -> Iterator[Opt
     if latest and late_us:
         saves_us = min(latest.late_us, left_us)
         left_us -= saves_us
-        yield Option(_WORK.format(latest.line), Change(), saves_us, latest.path, latest.line)
+        name = line_name(latest.path, latest.line, recording)
+        yield Option(_WORK.format(name), Change(), saves_us, latest.path, latest.line)
     yield Option(_LAUNCHES, Change(), min(late_us, left_us))
 
 
@@ -121,12 +124,16 @@ def faster_kernels(recording: Recording, lines: Sequence[LineReport]) -> Iterato
     ]
     yield from _fp32_products(recording, rest)
     yield from _slow_lines(recording, rest)
-    yield from map(_unfused_attention, attentions)
+    yield from (_unfused_attention(attention, recording) for attention in attentions)
 
 
-def _unfused_attention(attention: Attention) -> Option:
+def _unfused_attention(attention: Attention, recording: Recording) -> Option:
     first, last = attention.first_line, attention.last_line
-    where = f"line {first}" if first == last else f"lines {first} to {last}"
+    where = line_name(attention.path, first, recording)
+    if last != first and where.startswith("line "):
+        where = f"lines {first} to {last}"
+    elif last != first:
+        where += f" to {line_name(attention.path, last, recording)}"
     whole_us = sum(kernel.gpu_us for kernel in attention.kernels)
     ratio = attention.saves_us / whole_us if whole_us else 0.0
     spared = [(kernel, ratio * kernel.gpu_us) for kernel in attention.kernels]
@@ -150,7 +157,7 @@ def _fp32_products(recording: Recording, lines: Sequence[LineReport]) -> Iterato
     spared += [(kernel, _tensor_cores_us(kernel, recording)) for kernel in unknown]
     totals = [(line, sum(us for _, us in pairs)) for line, pairs in by_line]
     worth = [line for line, us in sorted(totals, key=lambda pair: -pair[1]) if us > 0]
-    on = f" on {_show_lines(worth)}" if worth else ""
+    on = f" on {_show_lines(worth, recording)}" if worth else ""
     yield Option(
         f'FP32 products{on}: torch.set_float32_matmul_precision("high"), or '
         "torch.autocast(dtype=torch.bfloat16)",
@@ -165,10 +172,15 @@ def _tensor_cores_us(kernel: KernelCost, recording: Recording) -> float:
     return tensor_core_gain_us(kernel, kernel_work(kernel, recording)) or 0.0
 
 
-def _show_lines(lines: Sequence[LineReport]) -> str:
+def _show_lines(lines: Sequence[LineReport], recording: Recording) -> str:
     shown = sorted(lines[:4], key=lambda line: (line.path, line.line))
+    texts = recording.sources
     if len({line.path for line in shown}) > 1:
-        text = ", ".join(f"{PurePath(line.path).name}:{line.line}" for line in shown)
+        text = ", ".join(
+            place(PurePath(line.path).name, line.line, texts.get(line.path, "")) for line in shown
+        )
+    elif is_notebook(shown[0].path):
+        text = ", ".join(line_name(line.path, line.line, recording) for line in shown)
     else:
         numbers = ", ".join(str(line.line) for line in shown)
         text = f"line{'' if len(shown) == 1 else 's'} {numbers}"
@@ -183,7 +195,7 @@ def _slow_lines(recording: Recording, lines: Sequence[LineReport]) -> Iterator[O
             for kernel in line.kernels
             if not is_communication(kernel) and not _tensor_cores_us(kernel, recording)
         ]
-        fused, fused_title = _fusing(line, kernels)
+        fused, fused_title = _fusing(line, kernels, recording)
         nearer, roof_title = _reaching_the_roof(line, kernels, recording)
         fused_us, roof_us = (sum(us for _, us in spared) for spared in (fused, nearer))
         if fused_us > 0 and fused_us >= roof_us:
@@ -197,7 +209,9 @@ def _slow_lines(recording: Recording, lines: Sequence[LineReport]) -> Iterator[O
             yield Option(roof_title, change, roof_us, line.path, line.line)
 
 
-def _fusing(line: LineReport, kernels: Sequence[KernelCost]) -> tuple[list[Spared], str]:
+def _fusing(
+    line: LineReport, kernels: Sequence[KernelCost], recording: Recording
+) -> tuple[list[Spared], str]:
     """One kernel instead of many that each read and write everything again."""
     # Of a line that runs a whole optimizer, and maybe more, the optimizer can be one kernel.
     foreach = [kernel for kernel in kernels if is_foreach_optimizer(kernel)]
@@ -221,7 +235,8 @@ def _fusing(line: LineReport, kernels: Sequence[KernelCost]) -> tuple[list[Spare
     if names > MOST_FUSED:
         return [], ""
     how = FUSED_OPTIMIZER if foreach else "torch.compile, or one fused op"
-    return spared, f"line {line.line}: {names} kinds of kernels where one or two would do: {how}"
+    name = line_name(line.path, line.line, recording)
+    return spared, f"{name}: {names} kinds of kernels where one or two would do: {how}"
 
 
 def _reaching_the_roof(
@@ -241,7 +256,8 @@ def _reaching_the_roof(
     known = verdict is not None and verdict.limiter != "unknown"
     why = verdict.advice if verdict and known else "only counters tell why"
     share = show_share(1 - saves_us / kernel_us)
-    return spared, f"line {line.line}: kernels at {share} of their roof: {why}"
+    name = line_name(line.path, line.line, recording)
+    return spared, f"{name}: kernels at {share} of their roof: {why}"
 
 
 def _ratios(spared: Iterable[Spared]) -> dict[KernelKey, float]:
@@ -263,7 +279,8 @@ def less_python(recording: Recording) -> Iterator[Option]:
     if recording.is_python:
         # How much of a line better Python would save, nothing here tells.
         for cost in recording.lines:
-            title = f"line {cost.line} takes the CPU: fewer calls, a built-in, or a library in C"
+            name = line_name(cost.path, cost.line, recording)
+            title = f"{name} takes the CPU: fewer calls, a built-in, or a library in C"
             saves_us = cost.cpu_us or 0.0 if cost.python_us is None else cost.python_us
             yield Option(title, Change(), saves_us, cost.path, cost.line)
         return
@@ -272,6 +289,6 @@ def less_python(recording: Recording) -> Iterator[Option]:
         title = "Python and other code outside of torch's operators"
         hottest = most_python(recording)
         if hottest:
-            title += f", most of it on line {hottest.line}"
+            title += f", most of it on {line_name(hottest.path, hottest.line, recording)}"
         path, line = (hottest.path, hottest.line) if hottest else (None, None)
         yield Option(title, Change(), rest_us, path, line)

@@ -9,7 +9,7 @@ from rooflint.units import show_byte_rate, show_flop_rate, show_of, show_share, 
 from rooflint.verdicts.rates import DONE_RATIO
 from rooflint.verdicts.roofline import cost_work, show_pipe
 from rooflint.verdicts.step import weigh, window_us
-from rooflint.verdicts.wording import count_of
+from rooflint.verdicts.wording import count_of, line_name
 
 NEAR_RATIO = 0.4
 """A CPU has no launches and few threads to fill: this near to its roof, what limits is the side of
@@ -68,7 +68,7 @@ def judge_step(recording: Recording, by_limiter: Iterable[tuple[Limiter, float]]
         hottest = most_python(recording)
         if hottest and hottest.python_us:
             most = show_share(hottest.python_us / window_us(recording))
-            reason += f", {most} of the time on line {hottest.line}"
+            reason += f", {most} of the time on {line_name(hottest.path, hottest.line, recording)}"
         return Verdict("overhead-bound", reason, PYTHON_ADVICE)
     shares = weigh(by_limiter)
     limiter, most = shares[0] if shares else ("unknown", 1.0)
@@ -112,7 +112,9 @@ def _judge_python(recording: Recording) -> Verdict:
     # A main thread that waits for others which work is no script that waits.
     if python.wait_us > 0.5 * python.wall_us and python.cpu_us < 0.25 * python.wall_us:
         longest = max(recording.lines, key=lambda cost: cost.cpu_wait_us or 0.0, default=None)
-        where = f", the longest on line {longest.line}" if longest and longest.cpu_wait_us else ""
+        where = ""
+        if longest and longest.cpu_wait_us:
+            where = f", the longest on {line_name(longest.path, longest.line, recording)}"
         return Verdict(
             "unknown",
             f"the script waits for {show_share(python.wait_us / python.wall_us)} of the time"
@@ -128,7 +130,8 @@ def _judge_python(recording: Recording) -> Verdict:
         whole_us -= python.torch_us
     hottest = max(recording.lines, key=lambda cost: cost.python_us or 0.0, default=None)
     if hottest and hottest.python_us and whole_us:
-        reason += f"; line {hottest.line} has {show_share(hottest.python_us / whole_us)} of it"
+        name = line_name(hottest.path, hottest.line, recording)
+        reason += f"; {name} has {show_share(hottest.python_us / whole_us)} of it"
     if torch_ratio >= 0.5:
         return Verdict("unknown", reason, provenance="estimated")
     return Verdict("overhead-bound", reason, PYTHON_ADVICE, provenance="estimated")

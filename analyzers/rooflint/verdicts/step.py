@@ -8,7 +8,7 @@ from math import ceil
 from rooflint.model import SHORT_US, Limiter, LineCost, Recording, Verdict
 from rooflint.units import show_share, show_us
 from rooflint.verdicts.overhead_bound import ADVICE, AHEAD
-from rooflint.verdicts.wording import a_step, count_of
+from rooflint.verdicts.wording import a_step, count_of, line_name
 
 BUSY_RATIO = 0.8
 """A GPU that works for less of the step waits for the CPU; idling for up to a fifth is normal."""
@@ -25,9 +25,10 @@ def judge_idle(recording: Recording) -> Verdict | None:
     sync_idle_us = sum(cost.gpu_idle_us for cost in recording.lines)
     if sync_idle_us >= 0.5 * idle_us:
         line = max(recording.lines, key=lambda cost: cost.gpu_idle_us)
+        name = line_name(line.path, line.line, recording)
         return Verdict(
             "sync-bound",
-            f"the GPU idles {share}, most of it behind waits, the longest on line {line.line}",
+            f"the GPU idles {share}, most of it behind waits, the longest on {name}",
             "read values from the GPU less often, or after the loop",
             saves_us=idle_us,
         )
@@ -38,9 +39,10 @@ def judge_idle(recording: Recording) -> Verdict | None:
         return Verdict("overhead-bound", reason, AHEAD, saves_us=idle_us)
     latest = latest_line(recording)
     if latest and (latest.launch_count or not latest.idle_us):
-        reason += f", most of it for those of line {latest.line}"
+        reason += f", most of it for those of {line_name(latest.path, latest.line, recording)}"
     elif latest:
-        reason = f"the GPU waits {share}, most of it while the CPU works on line {latest.line}"
+        name = line_name(latest.path, latest.line, recording)
+        reason = f"the GPU waits {share}, most of it while the CPU works on {name}"
     return Verdict("overhead-bound", reason, ADVICE, saves_us=idle_us)
 
 
