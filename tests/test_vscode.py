@@ -67,6 +67,10 @@ def test_from_a_squiggle_to_its_measured_cost(vsix: Path) -> None:
     _play("first_profile")
 
 
+def test_a_notebook_is_checked_and_profiled_across_its_cells(vsix: Path) -> None:
+    _play("notebooks")
+
+
 def test_a_run_that_is_cancelled_or_fails_keeps_what_was_recorded(vsix: Path) -> None:
     _play("endings")
 

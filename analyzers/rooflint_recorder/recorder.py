@@ -66,9 +66,8 @@ def run(settings: str, target: list[str], executable_arguments: int) -> None:
     notebook = None
     if config is not None:
         # Processes that it spawns run something else.
-        notebook = (
-            Notebook(config["notebook"]) if config["notebook"] and target[0] != "-c" else None
-        )
+        is_cells = config.get("notebook") and target[0] != "-c"
+        notebook = Notebook(config["notebook"]) if is_cells else None
         config["notebook"] = notebook
     run_target = program.prepare(target, executable_arguments, notebook)
     if config is None or not job.is_first_of_machine():

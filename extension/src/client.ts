@@ -18,7 +18,10 @@ export class Client extends LanguageClient {
         options: { cwd },
       },
       {
-        documentSelector: [{ scheme: "file", language: "python" }],
+        documentSelector: [
+          { scheme: "file", language: "python" },
+          { notebook: "jupyter-notebook", language: "python" },
+        ],
         diagnosticCollectionName: "rooflint",
         outputChannel: log,
         stdioOptions: {

@@ -2,6 +2,7 @@
 
 import { commands, type ExtensionContext, type Uri, window, workspace } from "vscode";
 import { ExecuteCommandRequest } from "vscode-languageclient/node";
+import type { FromToolbar } from "./notebook";
 import { Profiler } from "./profile";
 import { onInterpreterSelected } from "./pythonExtension";
 import { Server } from "./server";
@@ -19,7 +20,7 @@ export function activate(context: ExtensionContext): void {
     output,
     status,
     server,
-    commands.registerCommand("rooflint.profileFile", (file?: Uri) => profiler.profileFile(server, file)),
+    commands.registerCommand("rooflint.profileFile", (file?: Uri | FromToolbar) => profiler.profileFile(server, file)),
     commands.registerCommand("rooflint.restartServer", () => server.restart()),
     commands.registerCommand("rooflint.showOutput", () => output.show(true)),
     commands.registerCommand("rooflint.showLog", () => server.showLog()),

@@ -18,6 +18,7 @@ import {
   WorkDoneProgress,
   WorkDoneProgressCancelNotification,
 } from "vscode-languageclient/node";
+import { type FromToolbar, fileOf, notebookAround } from "./notebook";
 import { commandLine, type ProfileArguments, prepareRequest, Refusal } from "./request";
 import type { Server } from "./server";
 import type { Status } from "./status";
@@ -54,9 +55,9 @@ export class Profiler {
   }
 
   /** Profiles a file, the active editor's by default. Every way it can end is said to the user here. */
-  async profileFile(server: Server, file: Uri | undefined): Promise<void> {
+  async profileFile(server: Server, file: Uri | FromToolbar | undefined): Promise<void> {
     try {
-      const uri = file ?? window.activeTextEditor?.document.uri;
+      const uri = fileOf(file);
       if (!workspace.isTrusted) {
         void this.#askForTrust();
         return;
@@ -171,8 +172,10 @@ async function run(
 
 /** The file as it will run: on disk, in Python, and with the last edits saved. */
 async function savedPythonFile(uri: Uri | undefined): Promise<Uri> {
-  const document = workspace.textDocuments.find((each) => each.uri.toString() === uri?.toString());
-  const isPython = document ? document.languageId === "python" : uri?.path.endsWith(".py");
+  const document =
+    (uri && notebookAround(uri)) ?? workspace.textDocuments.find((each) => each.uri.toString() === uri?.toString());
+  const isText = document && "languageId" in document;
+  const isPython = isText ? document.languageId === "python" : /\.(py|ipynb)$/.test(uri?.path ?? "");
   if (!uri || !isPython) {
     throw new Refusal("There is no Python file to profile: open one first.");
   }

@@ -2,6 +2,7 @@
 
 import * as path from "node:path";
 import { type Disposable, StatusBarAlignment, ThemeColor, type Uri, window, workspace } from "vscode";
+import { fileOf } from "./notebook";
 import { shorten } from "./summary";
 
 export class Status implements Disposable {
@@ -56,7 +57,7 @@ export class Status implements Disposable {
 
   #show(): void {
     const document = window.activeTextEditor?.document;
-    const file = document?.languageId === "python" ? document.uri : undefined;
+    const file = document?.languageId === "python" ? fileOf(document.uri) : undefined;
     const summary = file && this.#summaries.get(rootOf(file));
     const { text, tooltip, command } = this.#words(summary);
     this.#item.text = text;
