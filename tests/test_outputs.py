@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -268,3 +271,29 @@ def test_the_same_recording_gives_the_same_bytes():
     reports = [make_report(training(), [finding_at(65)]) for _ in range(2)]
     assert json_output.render(reports[0]) == json_output.render(reports[1])
     assert render(reports[0], color=False) == render(reports[1], color=False)
+
+
+def test_bytes_do_not_depend_on_how_python_hashes():
+    report = Path(__file__).parent / "profiles" / "recordings" / "window_full.ncu-rep.xz"
+    command = [sys.executable, "-m", "rooflint", "report", str(report), "--output-format", "json"]
+    texts = {
+        subprocess.run(
+            command, capture_output=True, check=True, env={**os.environ, "PYTHONHASHSEED": seed}
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(texts) == 1
+
+
+def test_json_of_a_report_has_the_work_of_each_kernel():
+    # flops_probe's BF16 product of 4096³, exact by construction; its peak is the H200's at 1.9 GHz.
+    recording = read_recording(Path(__file__).parent / "profiles/recordings/flops.ncu-rep.xz")
+    kernels = json.loads(json_output.render(make_report(recording)))["kernels"]
+    (work,) = (k["work"] for k in kernels if k["name"].startswith("nvjet_sm90_tst"))
+    assert work["flop_by_pipe"] == {"tensor bf16": 2 * 4096**3}
+    assert work["flop_per_s"] == pytest.approx(2 * 4096**3 / work["duration_us"] * 1e6)
+    assert work["intensity"] == pytest.approx(2 * 4096**3 / work["dram_bytes"])
+    assert work["roof_flop_per_s"] == work["peak_flop_per_s"]  # right of the ridge
+    assert work["intensity"] > work["ridge"]
+    assert work["roof_ratio"] == pytest.approx(work["flop_per_s"] / work["peak_flop_per_s"])
+    assert work["provenance"] == "ncu" and work["expected_flop"] is None
