@@ -184,6 +184,31 @@ def test_the_gpus_way_runs_through_where_a_cpu_plays_the_gpu(
     assert found["name"] == "NVIDIA X1000" and found["spread_ratio"] >= 0
 
 
+def test_a_container_with_little_memory_copies_little(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit, used = tmp_path / "memory.max", tmp_path / "memory.current"
+    monkeypatch.setattr(peaks, "CGROUPS", ((str(limit), str(used)),))
+    limit.write_text(f"{1 << 30}\n")
+    used.write_text(f"{1 << 29}\n")
+    # A thirtieth of the half GB that is free, in numbers of four bytes.
+    assert peaks._copied_on_cpu() == (1 << 29) // 30 // 4
+    used.write_text(f"{1 << 30}\n")
+    assert peaks._copied_on_cpu() == (1 << 20) // 4
+    limit.write_text("max\n")
+    assert peaks._copied_on_cpu() > (1 << 20) // 4
+
+
+def test_measuring_a_cpu_draws_none_of_the_scripts_random_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(peaks, "SIDES", (64,))
+    monkeypatch.setattr(peaks, "CPU_BUDGET_S", 0.01)
+    before = torch.get_rng_state()
+    peaks.of_cpu()
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 # --- helpers ----------------------------------------------------------------------------
 
 

@@ -1,11 +1,12 @@
 """What a device reaches: large products in each precision, and large copies, timed.
 
-Inputs are random: what a GPU multiplies decides how much power it draws, and so its clock.
+A GPU's inputs are random: what it multiplies decides how much power it draws, and so its clock.
 Nothing is changed that outlives the process, but for the time that it takes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import statistics
@@ -33,6 +34,15 @@ CPU_BUDGET_S = 0.1
 GPU_LONGEST_S = 0.2
 CPU_LONGEST_S = 0.05
 """A product that takes longer by itself tells no more than the size before."""
+
+CGROUPS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    (
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+    ),
+)
+"""How much memory a container may have, and has: of cgroups' second version, and of their first."""
 
 TENSOR_FP64 = ((8, 0), (9, 0), (10, 0))
 """Compute capabilities whose tensor cores multiply FP64, so that products tell of these."""
@@ -152,7 +162,9 @@ def _product(dtype: Any, device: str) -> Callable[[int], Callable[[], object]]:
     import torch
 
     def make(side: int) -> Callable[[], object]:
-        a, b = (torch.randn(side, side, device=device, dtype=dtype) for _ in range(2))
+        # On a CPU this is the script's own process, whose random numbers are not ours to draw.
+        fill = torch.randn if device == "cuda" else torch.ones
+        a, b = (fill(side, side, device=device, dtype=dtype) for _ in range(2))
         out = torch.empty_like(a)
         return lambda: torch.mm(a, b, out=out)
 
@@ -224,15 +236,25 @@ def _copies(a: Any, b: Any, out: Any) -> list[tuple[int, Callable[[], object]]]:
 
 
 def _copied_on_cpu() -> int:
-    """How many FP32 to copy: four times the last cache, at most a thirtieth of the memory."""
-    cache_bytes = 32 << 20
+    """How many FP32 to copy: four times the last cache, at most a thirtieth of the free memory."""
     try:
         with open("/sys/devices/system/cpu/cpu0/cache/index3/size", encoding="utf-8") as file:
             cache_bytes = int(file.read().strip().rstrip("K")) << 10
-        memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
-    except (OSError, ValueError, AttributeError):
-        memory_bytes = 4 << 30
-    return max(1 << 20, min(4 * cache_bytes, 512 << 20, memory_bytes // 30)) // 4
+    except (OSError, ValueError):
+        cache_bytes = 32 << 20
+    return max(1 << 20, min(4 * cache_bytes, 256 << 20, _free_bytes() // 30)) // 4
+
+
+def _free_bytes() -> int:
+    """Of the machine, or of the container that this runs in: beyond, it would be killed."""
+    free = [4 << 30]
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # Linux knows, others may not
+        free = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")]
+    for limit, used in CGROUPS:
+        with contextlib.suppress(OSError, ValueError):  # there is no limit, or it is "max"
+            with open(limit, encoding="utf-8") as top, open(used, encoding="utf-8") as now:
+                free.append(int(top.read()) - int(now.read()))
+    return min(free)
 
 
 # --- clocks -----------------------------------------------------------------------------
