@@ -30,7 +30,19 @@ def test_the_package_is_small_and_holds_no_compiled_file(vsix: Path) -> None:
     with zipfile.ZipFile(vsix) as archive:
         names = archive.namelist()
     assert {Path(name).suffix for name in names} <= {
-        *(".py", ".typed", ".pyi", ".json", ".js", ".md", ".txt", ".vsixmanifest", ".xml", ""),
+        *(
+            ".py",
+            ".typed",
+            ".pyi",
+            ".json",
+            ".js",
+            ".css",
+            ".md",
+            ".txt",
+            ".vsixmanifest",
+            ".xml",
+            "",
+        ),
     }
     rooms = {name.split("/")[1] for name in names if name.startswith("extension/")}
     assert rooms == {
@@ -87,6 +99,18 @@ def test_a_server_that_cannot_start_is_told_once_and_one_that_ends_is_started_ag
     vsix: Path,
 ) -> None:
     _play("trouble")
+
+
+def test_the_page_is_built_from_its_source(vsix: Path, tmp_path: Path) -> None:
+    built = tmp_path / "page.js"
+    _run("npm", "run", "--silent", "bundle:page", "--", f"--outfile={built}", "--log-level=error")
+    for name in ("page.js", "page.css"):
+        kept = ROOT / "analyzers" / "rooflint" / "pages" / "assets" / name
+        assert kept.read_bytes() == (tmp_path / name).read_bytes(), "run npm run bundle:page"
+
+
+def test_the_page_in_a_browser(vsix: Path) -> None:
+    _play("page")
 
 
 def _play(scenario: str) -> None:

@@ -187,3 +187,10 @@ def compare(before: Report, after: Report) -> Comparison:
     from rooflint.comparison import compare
 
     return compare(before, after)
+
+
+def make_page(report: Report) -> str:
+    """The report as one HTML page that needs nothing else: roofline, timeline and lines."""
+    from rooflint.pages import make_page
+
+    return make_page(report)

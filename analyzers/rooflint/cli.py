@@ -201,7 +201,21 @@ def _report(options: argparse.Namespace) -> int:
             "nothing was recorded here yet: run `rooflint profile SCRIPT`, or name a recording,"
             " a trace or an ncu report"
         )
+    if options.html:
+        return _write_page(recording, Path(options.html))
     _show(recording, options.output_format)
+    return CLEAN
+
+
+def _write_page(recording: str | Path, target: Path) -> int:
+    page = rooflint.make_page(_judged(recording))
+    try:
+        target.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise RooflintError(
+            f"{target} cannot be written ({error.strerror}): name a file in a folder of yours"
+        ) from error
+    _say(f"open {target} in a browser")
     return CLEAN
 
 
@@ -329,6 +343,11 @@ def _parser() -> argparse.ArgumentParser:
         nargs=2,
         metavar=("BEFORE", "AFTER"),
         help="what changed between two recordings, by step and by line, and what is only noise",
+    )
+    report.add_argument(
+        "--html",
+        metavar="FILE",
+        help="write a page with the roofline, the timeline and all lines; it needs no network",
     )
     report.set_defaults(command=_report)
 

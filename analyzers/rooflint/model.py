@@ -96,12 +96,14 @@ class Finding:
 if TYPE_CHECKING:
     from rooflint.recorded import LATE_CAUSES as LATE_CAUSES
     from rooflint.recorded import SHORT_US as SHORT_US
+    from rooflint.recorded import Activity as Activity
     from rooflint.recorded import Change as Change
     from rooflint.recorded import Comparison as Comparison
     from rooflint.recorded import Copy as Copy
     from rooflint.recorded import Counters as Counters
     from rooflint.recorded import Device as Device
     from rooflint.recorded import Difference as Difference
+    from rooflint.recorded import Doings as Doings
     from rooflint.recorded import Gain as Gain
     from rooflint.recorded import IdleCause as IdleCause
     from rooflint.recorded import InsideCost as InsideCost

@@ -405,6 +405,29 @@ class LineCost:
         return max(known) if known else self.gpu_idle_us
 
 
+Doings = IdleCause | Literal["kernel", "set", "wait"]
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """A stretch of time in which a device or the host did one thing, to be drawn."""
+
+    device: int | None
+    """`None`: the host."""
+    what: Doings
+    """Of a device: what it ran, or why it computed nothing; of the host: that it ran a line
+    ("host"), loaded data, or waited for a device."""
+    start_us: float
+    """From the window's start, as recorded."""
+    end_us: float
+    path: str | None
+    line: int | None
+    name: str | None
+    """The kernel's or the call's; `None`: there is none, or several were put together."""
+    count: int = 1
+    """How many were, since they were too many or too short to be seen alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class RangeCost:
     """All ranges of one name that the script itself opened (`record_function`, NVTX)."""
@@ -500,6 +523,8 @@ class Recording:
     replaying the run without that."""
     replay: Replay | None = field(default=None, repr=False, compare=False)
     """The recorded steps, to be run on paper with something gone; `None`: a note says why."""
+    activities: tuple[Activity, ...] = field(default=(), repr=False)
+    """What the devices and the host did over time, to be drawn; of a trace without times, none."""
     peaks: Peaks | None = None
     """The roof as the recording itself states it."""
     measured_peaks: Peaks | None = None

@@ -9,6 +9,7 @@
 - `steps`, `lines`, `waits`, `shapes`: where steps are, whose line an event is, what waiting costs,
   what an operator must compute and move
 - `functions`: whose line it is, by the source
+- `activities`: what was done when, as it can be drawn
 - `costs`: all of these, added up by line and kernel
 - `counters`, `counter_join`: what ncu's metrics mean, and whose kernel they are
 - `measured_peaks`: what was measured that GPUs reach

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from rooflint.model import (
     LATE_CAUSES,
     SHORT_US,
+    Activity,
     Copy,
     IdleCause,
     InsideCost,
@@ -23,12 +24,14 @@ from rooflint.model import (
     Step,
     SyncCall,
 )
+from rooflint.profiles.activities import Activities
 from rooflint.profiles.doing import Doing, find_turns, what_was_done
 from rooflint.profiles.fused import fused_operators
-from rooflint.profiles.idle import Part, split_idle
+from rooflint.profiles.idle import split_idle
 from rooflint.profiles.lines import (
     BACKWARD,
     FORWARD,
+    NOWHERE,
     PASSES,
     RECOMPUTE,
     Attribution,
@@ -72,6 +75,7 @@ class Costs:
     """Device time of work launched outside of the steps, which no line has."""
     step_note: str | None
     idle_us: Mapping[IdleCause, float]
+    activities: tuple[Activity, ...] = ()
     replay: Replay | None = None
     without_launches_us: float | None = None
     replay_note: str | None = None
@@ -121,6 +125,7 @@ def count_costs(
         outside_us=lines.outside_ns / 1000,
         step_note=steps.note,
         idle_us=_idle_us(lines.idle_ns),
+        activities=lines.find_activities(),
         replay=lines.replay,
         without_launches_us=lines.without_launches_us,
         replay_note=lines.replay_note,
@@ -240,8 +245,7 @@ class _Lines:
         self.threads: list[int] = []
         self.doing = Doing(array("q"), array("i"), array("b"))
         self.idle_ns: defaultdict[IdleCause, int] = defaultdict(int)
-        self.gaps: list[Part] = []
-        """When nothing runs on a device, and why."""
+        self.activities = Activities(timeline, attribution)
         self.replay: Replay | None = None
         self.replay_note: str | None = None
         self.without_launches_us: float | None = None
@@ -380,8 +384,24 @@ class _Lines:
                 line.idle_ns[part.cause] += part.ns
                 if part.cause in ("sync", *LATE_CAUSES):
                     line.idle_ns_by_step[self.step_at(part.start_ns)] += part.ns
-            if part.cause not in ("copy", "communication"):
-                self.gaps.append(part)
+            self.activities.add_gap(part)
+
+    def find_activities(self) -> tuple[Activity, ...]:
+        """What was done over time, as it can be drawn."""
+        doing = self.doing
+        if self.timeline.device_kind == "cpu":
+            threads = find_turns(self.timeline, (), self.window_ns)
+            doing = what_was_done(self.timeline, self.attribution, threads, self.window_ns)
+        place_of = self.attribution.place_of
+
+        def place(row: int) -> int:
+            host = self._host_row(row)
+            return place_of[host] if host >= 0 else NOWHERE
+
+        self.activities.add_work(self.rows, place)
+        self.activities.add_waits(self.waits, self.window_ns)
+        self.activities.add_doing(doing, self.window_ns)
+        return self.activities.found(self.window_ns[0])
 
     def add_savings(self, plain_step_us: float | None) -> None:
         """What the run would be without a line's waits, copies or host work, by replaying it."""

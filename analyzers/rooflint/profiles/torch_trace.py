@@ -74,6 +74,7 @@ def recording_of(origin: str, timeline: Timeline, costs: Costs) -> Recording:
         kernels=costs.kernels,
         ranges=costs.ranges,
         idle_us=costs.idle_us,
+        activities=costs.activities,
         without_launches_us=costs.without_launches_us,
         replay=costs.replay,
         versions=_versions(timeline.header),

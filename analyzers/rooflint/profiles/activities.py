@@ -1,0 +1,149 @@
+"""What each device and the host did over time, short enough to be drawn.
+
+A trace may hold millions of kernels. Where it holds more than can be drawn, neighbours that the
+eye could not tell apart are put together; how many they are is kept.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from rooflint.model import Activity, Doings
+from rooflint.profiles.doing import Doing
+from rooflint.profiles.idle import COMMUNICATION, Part
+from rooflint.profiles.lines import NOWHERE, Attribution
+from rooflint.profiles.timeline import COPY, KERNEL, Timeline
+from rooflint.profiles.waits import Wait
+
+MOST = 12_000
+"""Stretches that are kept in all."""
+
+HOST = -1
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Stretch:
+    start_ns: int
+    end_ns: int
+    what: Doings
+    place: int
+    name: int
+    """Of one kernel or copy; -1: of several, or none."""
+    count: int = 1
+
+    @property
+    def length_ns(self) -> int:
+        return self.end_ns - self.start_ns
+
+
+Lane = tuple[int, bool]
+"""A device or `HOST`, and whether it is idle, or waits."""
+
+
+class Activities:
+    """Takes stretches in order of their start, lane by lane, and keeps as many as can be drawn."""
+
+    def __init__(self, timeline: Timeline, attribution: Attribution) -> None:
+        self._timeline = timeline
+        self._attribution = attribution
+        self._sends = [bool(COMMUNICATION.search(name)) for name in timeline.names.values]
+        self._lanes: defaultdict[Lane, list[_Stretch]] = defaultdict(list)
+        self._count = 0
+        self._tolerance_ns = -1
+
+    def add_work(self, rows: Iterable[int], place_of: Callable[[int], int]) -> None:
+        """What devices ran."""
+        gpu = self._timeline.gpu
+        for row in sorted(rows, key=gpu.start_ns.__getitem__):
+            kind, name = gpu.kind[row], gpu.name[row]
+            what: Doings = "copy" if kind == COPY else "set"
+            if kind == KERNEL:
+                what = "communication" if self._sends[name] else "kernel"
+            stretch = _Stretch(gpu.start_ns[row], gpu.end_ns[row], what, place_of(row), name)
+            self._add((gpu.device[row], False), stretch)
+
+    def add_gap(self, gap: Part) -> None:
+        """When nothing ran on a device; that it copied or sent meanwhile is drawn as work."""
+        if gap.cause not in ("copy", "communication"):
+            stretch = _Stretch(gap.start_ns, gap.end_ns, gap.cause, gap.place, -1)
+            self._add((gap.device, True), stretch)
+
+    def add_waits(self, waits: Iterable[Wait], window_ns: tuple[int, int]) -> None:
+        """When the host was blocked."""
+        for wait in waits:
+            if window_ns[0] <= wait.start_ns < window_ns[1]:
+                place = self._attribution.place_of[wait.row]
+                name = self._timeline.host.name[wait.row]
+                self._add((HOST, True), _Stretch(wait.start_ns, wait.end_ns, "wait", place, name))
+
+    def add_doing(self, doing: Doing, window_ns: tuple[int, int]) -> None:
+        """What the host did."""
+        count = len(doing.start_ns)
+        for number, start in enumerate(doing.start_ns):
+            end = doing.start_ns[number + 1] if number + 1 < count else window_ns[1]
+            place, loading = doing.place[number], doing.loading[number]
+            if end > start and (place != NOWHERE or loading):
+                what: Doings = "data loading" if loading else "host"
+                self._add((HOST, False), _Stretch(start, end, what, place, -1))
+
+    def found(self, first_ns: int) -> tuple[Activity, ...]:
+        """All by device, the host last, in order of their start, counted from `first_ns`."""
+        while self._count > MOST:
+            self._join_more()
+        places, names = self._attribution.places, self._timeline.names.values
+        lanes = sorted(self._lanes, key=lambda lane: (lane[0] == HOST, lane))
+        return tuple(
+            Activity(
+                device=None if lane[0] == HOST else lane[0],
+                what=stretch.what,
+                start_us=(stretch.start_ns - first_ns) / 1000,
+                end_us=(stretch.end_ns - first_ns) / 1000,
+                path=places[stretch.place].path if stretch.place >= 0 else None,
+                line=places[stretch.place].line if stretch.place >= 0 else None,
+                name=names[stretch.name] if stretch.name >= 0 else None,
+                count=stretch.count,
+            )
+            for lane in lanes
+            for stretch in sorted(self._lanes[lane])
+        )
+
+    def _add(self, lane: Lane, stretch: _Stretch) -> None:
+        stretches = self._lanes[lane]
+        self._count -= len(stretches)
+        _put(stretches, stretch, self._tolerance_ns)
+        self._count += len(stretches)
+        # Some more than can be drawn are kept until the end, so that few are put together twice.
+        if self._count > 3 * MOST:
+            self._join_more()
+
+    def _join_more(self) -> None:
+        self._tolerance_ns = max(100, 2 * self._tolerance_ns)
+        for lane, stretches in self._lanes.items():
+            joined: list[_Stretch] = []
+            for stretch in stretches:
+                _put(joined, stretch, self._tolerance_ns)
+            self._lanes[lane] = joined
+        self._count = sum(map(len, self._lanes.values()))
+
+
+def _put(stretches: list[_Stretch], stretch: _Stretch, tolerance_ns: int) -> None:
+    """Behind the others, or together with the last: of one line if the two are near, of several
+    if they are short too."""
+    last = stretches[-1] if stretches else None
+    if last is None or stretch.start_ns - last.end_ns > tolerance_ns or tolerance_ns < 0:
+        stretches.append(stretch)
+        return
+    same = (last.what, last.place) == (stretch.what, stretch.place)
+    if not same and max(last.length_ns, stretch.length_ns) > tolerance_ns:
+        stretches.append(stretch)
+        return
+    stretches[-1] = _Stretch(
+        min(last.start_ns, stretch.start_ns),
+        max(last.end_ns, stretch.end_ns),
+        last.what if last.length_ns >= stretch.length_ns else stretch.what,
+        last.place if last.place == stretch.place else NOWHERE,
+        last.name if last.name == stretch.name else -1,
+        last.count + stretch.count,
+    )
