@@ -252,9 +252,13 @@ def _free_bytes() -> int:
         free = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")]
     for limit, used in CGROUPS:
         with contextlib.suppress(OSError, ValueError):  # there is no limit, or it is "max"
-            with open(limit, encoding="utf-8") as top, open(used, encoding="utf-8") as now:
-                free.append(int(top.read()) - int(now.read()))
+            free.append(_number_in(limit) - _number_in(used))
     return min(free)
+
+
+def _number_in(path: str) -> int:
+    with open(path, encoding="utf-8") as file:
+        return int(file.read())
 
 
 # --- clocks -----------------------------------------------------------------------------
