@@ -80,6 +80,7 @@ def test_a_gather_with_few_warps_is_latency_bound_for_its_occupancy():
     verdict = lesson_verdict("gather_embed")
     assert verdict.limiter == "latency-bound"
     assert "occupancy 14 %" in verdict.reason
+    assert verdict.roof_ratio == pytest.approx(0.05e9 / 160e-6 / 3.35e12)  # 9 % of bandwidth
     assert "uncoalesced" not in verdict.reason  # 6 sectors are within what wide loads need.
 
 
@@ -87,6 +88,7 @@ def test_a_kernel_of_4_us_is_overhead_bound():
     verdict = lesson_verdict("bias_add")
     assert verdict.limiter == "overhead-bound"
     assert "4 µs a kernel" in verdict.reason
+    assert verdict.roof_ratio == pytest.approx(1.2e6 / 4e-6 / 3.35e12)  # 9 % of bandwidth
     assert verdict.advice and "reduce-overhead" in verdict.advice
 
 

@@ -252,7 +252,8 @@ def _reaching_the_roof(
     saves_us = sum(us for _, us in spared)
     if not kernel_us:
         return [], ""
-    verdict = line.verdict
+    worst, _ = max(spared, key=lambda pair: pair[1])
+    verdict = next((own.verdict for own in line.judged if own.kernel is worst), line.verdict)
     known = verdict is not None and verdict.limiter != "unknown"
     why = verdict.advice if verdict and known else "only counters tell why"
     share = show_share(1 - saves_us / kernel_us)

@@ -89,7 +89,7 @@ def _advise(kernel: KernelCost, work: Work | None, done: bool) -> str:
     if done:
         return "leave it: only fewer FLOPs or a lower precision would make it faster"
     if work and (work.compute_ratio or 1.0) < OTHER_RATIO:
-        return "execute fewer instructions an element: wider loads, simpler indices, a fused op"
+        return "execute fewer instructions an element: a fused op (torch.compile), simpler indices"
     pipe = work.main_pipe if work else None
     if pipe == "tensor tf32":
         return "use torch.autocast(dtype=torch.bfloat16): twice the rate of TF32"
@@ -97,7 +97,9 @@ def _advise(kernel: KernelCost, work: Work | None, done: bool) -> str:
         return "use float32 where the accuracy allows"
     if pipe in ("tensor bf16", "tensor fp16"):
         return "do fewer FLOPs, or the same in FP8; 70 to 80 % is what good libraries reach"
-    return "do fewer operations, in a lower precision, or on tensor cores"
+    if is_product(kernel):
+        return "do fewer operations, in a lower precision, or on tensor cores"
+    return "execute fewer instructions an element: a fused op (torch.compile), a cheaper function"
 
 
 def tensor_core_gain_us(kernel: KernelCost, work: Work | None) -> float | None:

@@ -10,10 +10,11 @@ from rooflint.verdicts.compute_bound import TF32_ADVICE, show_slow_product, tens
 from rooflint.verdicts.gpus import find_sm_count
 from rooflint.verdicts.overhead_bound import FUSED_OPTIMIZER, is_foreach_optimizer
 from rooflint.verdicts.rates import BUSY_RATIO, Rates
-from rooflint.verdicts.roofline import kernel_work
+from rooflint.verdicts.roofline import is_product, kernel_work
 from rooflint.verdicts.symptoms import (
     COALESCE_ADVICE,
     LOW_OCCUPANCY_RATIO,
+    PRODUCT_ADVICE,
     SPILL_ADVICE,
     TAIL_RATIO,
     is_odd,
@@ -48,9 +49,11 @@ def judge_small_grid(kernel: KernelCost, recording: Recording) -> Verdict | None
     if grid is None:
         return None
     parts = [grid] if rates is None else [grid, _show_rates(rates)]
-    advice = "give it more work at once: a larger batch, or one batched op (torch.bmm) for many"
+    advice = f"give it more work at once: a larger batch, or {_FUSE}"
     if is_foreach_optimizer(kernel):
         advice = FUSED_OPTIMIZER
+    elif is_product(kernel):
+        advice = "give it more work at once: a larger batch, or one batched op (torch.bmm) for many"
     return _verdict(kernel, recording, parts, advice)
 
 
@@ -111,9 +114,11 @@ def _advise(kernel: KernelCost) -> str:
         return _MORE_WORK
     if is_uncoalesced(counters):
         return COALESCE_ADVICE
-    if spills(counters):
-        return SPILL_ADVICE
+    if is_product(kernel):
+        return PRODUCT_ADVICE
     if is_own(kernel):
+        if spills(counters):
+            return SPILL_ADVICE
         low = (counters.theoretical_occupancy_ratio or 1.0) < 2 * LOW_OCCUPANCY_RATIO
         if low and counters.occupancy_limiter in _OCCUPANCY:
             return _OCCUPANCY[counters.occupancy_limiter]

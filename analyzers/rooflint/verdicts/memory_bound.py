@@ -6,13 +6,15 @@ from rooflint.model import KernelCost, Recording, Verdict, Work
 from rooflint.units import show_share
 from rooflint.verdicts.compute_bound import TF32_ADVICE, show_slow_product, tensor_core_gain_us
 from rooflint.verdicts.rates import BUSY_RATIO, DONE_RATIO, Rates, show_bandwidth
-from rooflint.verdicts.roofline import BEYOND, kernel_work
+from rooflint.verdicts.roofline import BEYOND, is_product, kernel_work
 from rooflint.verdicts.symptoms import (
     COALESCE_ADVICE,
     CONFLICT_ADVICE,
+    PRODUCT_ADVICE,
     SPILL_ADVICE,
     has_conflicts,
     is_odd,
+    is_own,
     is_uncoalesced,
     pad_advice,
     spills,
@@ -80,10 +82,12 @@ def _advise_cache(kernel: KernelCost, rates: Rates, slow_product: bool) -> str:
         return COALESCE_ADVICE
     if counters and has_conflicts(counters):
         return CONFLICT_ADVICE
-    if counters and spills(counters):
+    if counters and spills(counters) and is_own(kernel):
         return SPILL_ADVICE
     if slow_product:
         return TF32_ADVICE
+    if is_product(kernel) and not is_own(kernel):
+        return PRODUCT_ADVICE
     if rates.level == "L2":
         return "fuse it with its neighbours (torch.compile), so that values stay in registers"
     return "reuse values in registers: larger tiles, wider loads, or a fused library kernel"

@@ -49,6 +49,7 @@ COALESCE_ADVICE = (
 CONFLICT_ADVICE = (
     "spread shared memory over its banks: a row of 33 instead of 32 elements, or swizzled indices"
 )
+PRODUCT_ADVICE = "make the product larger (batch more) or its sizes rounder: multiples of 128"
 SPILL_ADVICE = "hold fewer values a thread: smaller tiles, or more threads for the same work"
 
 
@@ -58,15 +59,13 @@ def waste(kernel: KernelCost, work: Work | None) -> Iterator[str]:
     counters = kernel.counters
     if counters is None:
         return
-    for sectors, used, access in (
-        (counters.sectors_per_load, counters.load_used_ratio, "load"),
-        (counters.sectors_per_store, counters.store_used_ratio, "store"),
-    ):
-        if sectors is not None and _is_excess(sectors, used):
-            ideal = f"{NARROW_SECTORS} to {WIDE_SECTORS}"
-            if used is not None:
-                ideal = show_number(max(1.0, sectors * used))
-            yield f"uncoalesced: {show_number(sectors)} sectors a {access} ({ideal} would do)"
+    excess = [
+        _show_excess(sectors, used, access)
+        for access, sectors, used in _accesses(counters)
+        if _is_excess(sectors, used)
+    ]
+    if excess:
+        yield f"uncoalesced: {', '.join(excess)}"
     if has_conflicts(counters):
         share = show_share(counters.bank_conflict_ratio or 0.0)
         yield f"bank conflicts: {share} of the passes through shared memory"
@@ -136,6 +135,13 @@ _CHEAP_RATIO = 0.02
 """More work that so much padding makes is not noticed."""
 
 
+def _show_excess(sectors: float, used: float | None, access: str) -> str:
+    ideal = f"{NARROW_SECTORS} to {WIDE_SECTORS}"
+    if used is not None:
+        ideal = show_number(max(1.0, sectors * used))
+    return f"{show_number(sectors)} sectors a {access} ({ideal} would do)"
+
+
 def _show_odd_rows(kernel: KernelCost) -> Iterator[str]:
     rows = odd_rows(kernel)
     if rows:
@@ -193,13 +199,15 @@ _UNALIGNED = re.compile(r"tensorop_(?:(?:bf16|f16|h)\w*_align[124]|s1688\w*_alig
 
 def is_uncoalesced(counters: Counters) -> bool:
     """Whether warps touch more memory sectors an access than what they ask for would fill."""
-    return any(
-        sectors is not None and _is_excess(sectors, used)
-        for sectors, used in (
-            (counters.sectors_per_load, counters.load_used_ratio),
-            (counters.sectors_per_store, counters.store_used_ratio),
-        )
-    )
+    return any(_is_excess(sectors, used) for _, sectors, used in _accesses(counters))
+
+
+def _accesses(counters: Counters) -> Iterator[tuple[str, float, float | None]]:
+    """Loads and stores: sectors each touches, and how much of them is used."""
+    if counters.sectors_per_load is not None:
+        yield "load", counters.sectors_per_load, counters.load_used_ratio
+    if counters.sectors_per_store is not None:
+        yield "store", counters.sectors_per_store, counters.store_used_ratio
 
 
 def _is_excess(sectors: float, used: float | None) -> bool:
