@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import statistics
 import sys
 import time
 
@@ -110,7 +109,7 @@ def of_gpu(index: int) -> dict[str, Any]:
         "flop_per_s": rates,
         "dram_bytes_per_s": max(moved / each_s for moved, each_s in seconds),
         "absent": absent,
-        "spread_ratio": statistics.median(spreads),
+        "spread_ratio": _median(spreads),
     }
 
 
@@ -297,7 +296,7 @@ class _Events:
         batches: list[float] = []
         while len(batches) < 5 or time.perf_counter() < end:
             batches.append(self._batch_s(run, size) / size)
-        median = statistics.median(batches)
+        median = _median(batches)
         self._spreads.append(median / min(batches) - 1)
         return median
 
@@ -312,3 +311,11 @@ class _Events:
         end.record()
         end.synchronize()
         return start.elapsed_time(end) / 1e3
+
+
+def _median(values: list[float]) -> float:
+    # `statistics` makes classes from text while it is imported, and Python then no longer knows
+    # that it is ending by an interrupt.
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return (ordered[middle] + ordered[-middle - 1]) / 2
