@@ -144,6 +144,15 @@ def test_what_was_measured_stands_beside_the_datasheet(monkeypatch: pytest.Monke
     assert "kept in" in checks["measured"].detail
 
 
+def test_doctor_shows_a_gpus_peaks_with_their_source() -> None:
+    h200 = Device("cuda", "NVIDIA H200", sm_count=132, memory_bytes=150109880320)
+    detail = doctor._peaks(h200, measuring=False).detail
+    assert detail.startswith("4.8 TB/s; TFLOP/s: FP64 34, FP64 by tensor cores 67, FP32 67, TF32")
+    assert detail.endswith("; from https://www.nvidia.com/en-us/data-center/h200/")
+    unknown = doctor._peaks(NEW_GPU, measuring=False)
+    assert not unknown.ok and "rooflint doctor --measure" in (unknown.remedy or "")
+
+
 def test_a_cache_that_cannot_be_written_is_told(
     monkeypatch: pytest.MonkeyPatch, cache: Path
 ) -> None:

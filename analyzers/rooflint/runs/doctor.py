@@ -17,7 +17,7 @@ from rooflint.runs.complaints import PAUSE, permission_problem, watched_by
 from rooflint.runs.interpreter import OLDEST_PYTHON, ask
 from rooflint.runs.measure import Measurement, measure
 from rooflint.runs.ncu import find_ncu, ncu_version
-from rooflint.units import show_byte_rate, show_flop_rate, show_share
+from rooflint.units import show_byte_rate, show_flop_rate, show_number, show_share
 from rooflint.verdicts.gpus import find_peaks
 from rooflint.verdicts.rates import show_of
 from rooflint.verdicts.roofline import show_pipe
@@ -192,10 +192,12 @@ def _peaks(device: Device, measuring: bool) -> Check:
             None if measuring else "run `rooflint doctor --measure`: rooflines need them",
         )
     rates = ", ".join(
-        f"{show_pipe(pipe)} {show_flop_rate(rate)}" for pipe, rate in peaks.flop_per_s.items()
+        f"{show_pipe(pipe)}{' by tensor cores' if pipe.startswith('tensor ') else ''}"
+        f" {show_number(rate / 1e12)}"
+        for pipe, rate in peaks.flop_per_s.items()
     )
     dram = show_byte_rate(peaks.dram_bytes_per_s)
-    return Check("GPU peaks", True, f"{dram}, {rates}; from {peaks.source}")
+    return Check("GPU peaks", True, f"{dram}; TFLOP/s: {rates}; from {peaks.source}")
 
 
 def _measurements(python: str) -> Iterator[Check]:
