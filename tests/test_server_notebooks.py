@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 import pytest_lsp
 from lsprotocol import types as lsp
+from notebook_maker import write_notebook
 from pytest_lsp import LanguageClient, client_capabilities
 from test_server import (
     PUSHING,
@@ -16,6 +19,7 @@ from test_server import (
     actions,
     begin,
     edits_of,
+    execute,
     hover,
     open_text,
     published,
@@ -29,6 +33,17 @@ DEVICE = 'import torch\ndevice = "cuda"'
 MADE = """\
 model = torch.nn.Linear(8, 8).to(device)
 batches = [torch.randn(4, 8, device=device)] * 100"""
+MODEL = """\
+import torch
+model = torch.nn.Linear(256, 256)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)"""
+STEPS = """\
+%%time
+for step in range(20):
+    loss = model(torch.ones(64, 256)).sum()
+    loss.backward()
+    optimizer.step()"""
+ME = {"python": sys.executable}
 TOTAL = "%%time\ntotal = 0.0\nfor batch in batches:\n    total += model(batch).sum().item()"
 
 
@@ -156,11 +171,46 @@ async def test_a_notebook_that_is_open_tells_files_how_they_are_used(
     assert under(helper, found[0].range) == "loss.item()"
 
 
+async def test_numbers_of_a_profile_stand_on_the_lines_of_cells_and_go_with_them(
+    client: LanguageClient, tmp_path: Path
+):
+    pytest.importorskip("torch")
+    path = write_notebook(tmp_path / "a.ipynb", MODEL, ("markdown", "# Prose"), STEPS)
+    book = Book(client, path, MODEL, ("markdown", "# Prose"), STEPS)
+    model, _, steps = book.cells
+    answer = await execute(client, "rooflint.server.profile", {"uri": book.document, **ME})
+    assert answer["summary"].startswith("step ") and answer["exit_code"] == 0
+    assert "measured" in str(await hover(client, steps, (2, 8)))
+    assert "measured" not in str(await hover(client, model, (1, 8)))
+    assert 2 in await hints_in(client, steps)
+
+    book.insert(0, "print('first')\nprint('second')")
+    book.move(1, 3)
+    assert book.cells[3] == model
+    assert "measured" in str(await hover(client, steps, (2, 8)))
+    book.edit(3, (0, 0), (0, 0), "\n\n")
+    assert "measured" in str(await hover(client, steps, (4, 8)))
+    assert 2 not in await hints_in(client, steps)
+    book.edit(3, (4, 4), (4, 8), "cost")
+    assert "stale" in str(await hover(client, steps, (4, 8)))
+    book.delete(2)
+    assert await hover(client, steps, (4, 8)) is None
+
+
 async def test_a_closed_notebook_is_forgotten(client: LanguageClient, tmp_path: Path):
     book = Book(client, tmp_path / "a.ipynb", SETUP, BATCHES, TOTAL)
     assert len(await published(client, book.uri(3), 1)) == 1
     book.close()
     assert await hover(client, book.uri(3), (3, 8)) is None
+
+
+async def hints_in(client: LanguageClient, uri: str) -> set[int]:
+    """The lines of a cell that say at their ends what they cost."""
+    everything = lsp.Range(lsp.Position(0, 0), lsp.Position(100, 0))
+    answer = await client.text_document_inlay_hint_async(
+        lsp.InlayHintParams(lsp.TextDocumentIdentifier(uri), everything)
+    )
+    return {hint.position.line for hint in answer or ()}
 
 
 class Book:
