@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -190,6 +191,9 @@ def test_a_monitor_that_may_hold_the_counters_is_seen(tmp_path: Path) -> None:
     monitor = shutil.copy(shutil.which("sleep") or "/bin/sleep", tmp_path / "nv-hostengine")
     with subprocess.Popen([monitor, "60"]) as process:
         try:
+            end = time.monotonic() + 10  # it gets its name a little after it was started
+            while complaints.watched_by() is None and time.monotonic() < end:
+                time.sleep(0.05)
             assert complaints.watched_by() == "nv-hostengine"
         finally:
             process.kill()
