@@ -100,7 +100,7 @@ def test_cells_run_top_to_bottom_and_costs_stand_on_their_lines(
     assert by_cell["train.ipynb", 4, 3].backward_us > 0
     (note,) = [note for note in recording.notes if note.startswith("Magics")]
     assert note == (
-        "Magics and shell commands were left out: `%matplotlib inline` (cell 1 line 1), "
+        "Magics and shell commands are left out: `%matplotlib inline` (cell 1 line 1), "
         "`!exit 3` (cell 1 line 2), `%%bash` (cell 3 line 1)."
     )
 
@@ -125,11 +125,17 @@ def test_cells_run_top_to_bottom_and_costs_stand_on_their_lines(
     ],
 )
 def test_a_notebook_that_cannot_be_measured_is_told_in_one_sentence(
-    cells: tuple[str, ...], sentence: str, tmp_path: Path
+    cells: tuple[str, ...], sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     write_notebook(tmp_path / "a.ipynb", *cells)
     with pytest.raises(ProfileError, match=sentence):
         rooflint.profile(request_of(["a.ipynb"], sys.executable, tmp_path), ignore, Event())
+    err = capfd.readouterr().err
+    shown = [line for line in err.splitlines() if line.startswith("  File")]
+    assert [line.partition(", in ")[0] for line in shown] in (
+        [],
+        ['  File "a.ipynb:cell 1", line 1'],
+    )
 
 
 def test_a_notebook_has_no_launcher(tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ class Notebook:
     def prepare(self, target: list[str], main: ModuleType) -> Callable[[], None]:
         """Set up `sys.argv` and `__main__` for the cells; the function that runs them."""
         sys.argv[:] = target
+        # Where there is a screen, each plot would wait for its window to be closed.
+        os.environ.setdefault("MPLBACKEND", "agg")
         main.__dict__["display"] = _display
         main.__dict__["_"] = None  # What `files = !ls` stands for.
         _lines_can_be_shown(self.path, self.text)
@@ -63,7 +65,11 @@ class Notebook:
             self._run(self._compiled(expression, "single"), names)
 
     def _parse(self, text: str, first_line: int) -> ast.Module:
-        return ast.parse("\n" * (first_line - 1) + text, self.path)
+        flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        tree: ast.Module = compile(
+            "\n" * (first_line - 1) + text, self.path, "exec", flags, dont_inherit=True
+        )
+        return tree
 
     def _compiled(self, tree: ast.Module | ast.Interactive, mode: str) -> CodeType:
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -85,7 +91,10 @@ class Notebook:
         while seen is not None:
             for frame in seen.stack:
                 if frame.filename == self.path and frame.lineno:
-                    frame.filename, frame.lineno = self._place(frame.lineno)
+                    line = frame.lineno
+                    frame.filename, frame.lineno = self._place(line)
+                    if getattr(frame, "end_lineno", None):  # Python 3.11
+                        frame.end_lineno -= line - frame.lineno
             if getattr(seen, "filename", None) == self.path and seen.lineno:  # of a SyntaxError
                 seen.filename, line = self._place(int(seen.lineno))
                 seen.lineno = str(line)

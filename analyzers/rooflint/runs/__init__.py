@@ -50,6 +50,8 @@ def run(request: ProfileRequest, tell: Callable[[Progress], None], cancelled: Ev
     check_can_run(request)
     ncu = find_ncu()
     folder = new_folder(request)
+    if left_out := what_was_left_out(request):
+        tell(Progress("timeline", left_out))
     start = monotonic()
     with passing_on_signals(folder):
         try:
@@ -58,8 +60,8 @@ def run(request: ProfileRequest, tell: Callable[[Progress], None], cancelled: Ev
         except OSError as error:
             remove(folder)
             raise cannot_be_written(request, error) from error
-        if note := what_was_left_out(request):
-            add_note(folder, note)
+        if left_out:
+            add_note(folder, left_out)
         if not cancelled.is_set():
             try:
                 add_counters(request, folder, monotonic() - start, ncu, tell, cancelled)

@@ -63,7 +63,7 @@ def what_was_left_out(request: ProfileRequest) -> str | None:
         return None
     shown = [f"`{line}` ({name_line(str(path), n, text)})" for n, line in found[:MOST_NAMED]]
     more = [f"{len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else []
-    return f"Magics and shell commands were left out: {', '.join([*shown, *more])}."
+    return f"Magics and shell commands are left out: {', '.join([*shown, *more])}."
 
 
 def _text(path: Path) -> str:
