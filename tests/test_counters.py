@@ -14,8 +14,8 @@ from profiles.trace_maker import TraceMaker
 
 from rooflint.model import Counters, KernelCost, ProfileError, Recording
 from rooflint.profiles import read
-from rooflint.profiles.counter_join import base_name, normal_name
 from rooflint.profiles.counters import Launch, counters_of, to_base_unit
+from rooflint.profiles.kernel_names import base_name, normal_name
 from rooflint.profiles.ncu_report import read_report
 
 RECORDINGS = Path(__file__).parent / "profiles" / "recordings"

@@ -82,6 +82,14 @@ def test_a_window_that_holds_nothing_is_refused_in_one_sentence(options: dict[st
         WindowOptions(**options)
 
 
+@pytest.mark.parametrize("seconds", [0.0, -1.0, math.nan, math.inf])
+def test_a_budget_in_which_nothing_can_be_measured_is_refused_in_one_sentence(
+    seconds: float, tmp_path: Path
+) -> None:
+    with pytest.raises(RooflintError, match=r"^the budget of ncu must be more than 0 s[^\n]+$"):
+        request_of(["train.py"], "python3", tmp_path, ncu_budget_s=seconds)
+
+
 @pytest.mark.parametrize("words", [[], ["-m"], ["--"], ["--", "torchrun", "nothing.py"]])
 def test_a_command_line_without_a_script_is_refused_in_one_sentence(
     words: list[str], tmp_path: Path

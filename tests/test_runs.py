@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import errno
 import json
+import lzma
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from rooflint.model import Device, KernelCost, ProfileError, Recording, Step
+from rooflint.model import ProfileError
 from rooflint.profiles import read
-from rooflint.runs import ncu, plan, run
+from rooflint.profiles.folder import read_executions
+from rooflint.runs import ncu, run
+from rooflint.runs.counters import add_counters, what_was_cut
 from rooflint.runs.doctor import diagnose, render_json, render_text
 from rooflint.runs.launch import recorder_command
+from rooflint.runs.plan import LAUNCH_S, choose
 from rooflint.runs.process import run_process
 from rooflint.runs.request import ProfileRequest, Progress
 
 SCRIPTS = Path(__file__).parent / "scripts"
+RECORDINGS = Path(__file__).parent / "profiles" / "recordings"
 LAUNCH = Path(__file__).parent.parent / "analyzers" / "rooflint_recorder" / "launch.py"
 
 
@@ -291,25 +300,94 @@ def test_a_trace_whose_recorder_was_killed_before_it_had_said_all_is_shown(tmp_p
 # --- counters ---------------------------------------------------------------------------
 
 
-def test_ncu_measures_the_planned_lines_and_their_backward(tmp_path: Path) -> None:
+def test_ncu_measures_the_planned_executions_and_nodes(tmp_path: Path) -> None:
+    """The second of two products of a step, and what the first square left to the backward pass."""
     pytest.importorskip("torch")
-    lines = measured(tmp_path, {"weight": (1, 0), "y * y": (0, 2)})
-    step = lines[lines.index("end of step 3") + 1 : lines.index("end of step 4")]
     product, square = line_of("x @ weight"), line_of("y * y")
+    lines = measured(tmp_path, execution(product, 2), execution(square, 1, (0, "MulBackward0")))
+    step = lines[lines.index("end of step 3") + 1 :]
     assert step == [
-        *(f"measured.py:{product}", "measure", "rest", "pop"),
-        *(f"measured.py:{square} backward", "measure", "rest", "pop") * 2,
+        *(f"measured.py:{product} #0", "measure", "rest", "pop"),
+        *(f"measured.py:{square} backward #1", "measure", "rest", "pop"),
     ]
-    assert lines.count("measure") == 3
+    assert lines.count("measure") == 2
+
+
+def test_a_node_is_measured_until_the_next_one_begins(tmp_path: Path) -> None:
+    """The weight's gradient is added up after the product's node, before any other."""
+    pytest.importorskip("torch")
+    script = SCRIPTS / "measured.py"
+    node = execution(line_of("x @ weight"), 1, (0, "MmBackward0"))
+    lines = measured(tmp_path, node, arguments=["tells"], script=script)
+    begin = lines.index("measure")
+    assert lines[begin : begin + 3] == ["measure", "the gradient is there", "rest"]
+
+
+def test_a_node_of_another_name_is_not_measured(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    lines = measured(tmp_path, execution(line_of("y * y"), 1, (0, "DivBackward0")))
+    assert "measure" not in lines
+    assert "ran to its end" in lines or "end of step 4" in lines
+
+
+def test_a_double_backward_is_measured_where_it_was_made(tmp_path: Path) -> None:
+    """The first node of `y * y` makes others, since its gradient is one to be derived."""
+    pytest.importorskip("torch")
+    script = SCRIPTS / "double_backward.py"
+    square = line_of("y * y", script)
+    nodes = [(0, "MulBackward0"), (0, "MulBackward0")]
+    lines = measured(tmp_path, execution(square, 1, *nodes, script=script), script=script)
+    of_step = lines[lines.index("end of step 3") + 1 :]
+    first, second = of_step.index("first backward is over"), of_step.index("measure")
+    assert first < second
+    assert of_step[second - 1] == f"double_backward.py:{square} backward #0"
+
+
+def test_a_line_of_a_library_is_measured_below_the_planned_line_alone(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    script = SCRIPTS / "below.py"
+    library = Path(torch.__file__).parent / "nn" / "modules" / "linear.py"
+    call = line_of("F.linear(input, self.weight, self.bias)", library)
+    first, other = line_of("y = layer(x)", script), line_of("z = layer(y)", script)
+    plan = [
+        {"mark": f"{library}:{call}", "ordinal": 1, "below": f"{script}:{first}", "nodes": []},
+        {"mark": f"{library}:{call}", "ordinal": 2, "below": f"{script}:{first}", "nodes": []},
+    ]
+    for number, entry in enumerate(plan):
+        entry["name"] = f"{script}:{first} #{number}"
+    lines = measured(tmp_path, *plan, script=script, library_lines=[f"{library}:{call}"])
+    assert lines.count("measure") == 1, f"the second call is of line {other}"
+    begin = lines.index("measure")
+    assert lines[begin - 1 : begin + 3] == [f"below.py:{first} #0", "measure", "rest", "pop"]
+
+
+def test_work_of_a_library_s_other_lines_is_not_measured_with_the_user_s(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    script = SCRIPTS / "below.py"
+    library = Path(torch.__file__).parent / "nn" / "modules" / "linear.py"
+    call = line_of("F.linear(input, self.weight, self.bias)", library)
+    own = execution(line_of("y = layer(x)", script), 1, script=script)
+    lines = measured(tmp_path, own, script=script, library_lines=[f"{library}:{call}"])
+    begin = lines.index("measure")
+    assert lines[begin : begin + 5] == ["measure", "rest", "measure", "rest", "pop"]
+
+
+def test_measuring_ends_with_its_budget(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    product = line_of("x @ weight")
+    plan = [execution(product, 1), execution(product, 2)]
+    lines = measured(tmp_path, *plan, budget_s=1e-9)
+    assert lines.count("measure") == 1
+    assert json.loads((tmp_path / "counters.told.json").read_text())["out_of_time"] is True
 
 
 def test_ncu_measures_a_step_of_a_loop_without_an_optimizer(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     script = SCRIPTS / "inferred.py"
-    wanted = {"weight @ weight": (1, 0), "y * y": (1, 0)}
-    lines = measured(tmp_path, wanted, script=script, loop=(str(script), 13))
     product, square = line_of("weight @ weight", script), line_of("y * y", script)
-    ranges = [f"inferred.py:{product}", f"inferred.py:{square}"]
+    plan = [execution(product, 1, script=script), execution(square, 1, script=script)]
+    lines = measured(tmp_path, *plan, script=script, loop=(str(script), 13))
+    ranges = [f"inferred.py:{product} #0", f"inferred.py:{square} #1"]
     assert [line for line in lines if line.startswith("inferred.py")] == ranges
     assert lines.count("measure") == 2
     begin = lines.index(ranges[0])
@@ -317,50 +395,72 @@ def test_ncu_measures_a_step_of_a_loop_without_an_optimizer(tmp_path: Path) -> N
     assert "end of batch" not in lines[begin : lines.index(ranges[1])]
 
 
-def test_the_second_run_ends_once_all_is_measured_unless_something_was_written(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("habit", "ends_early"),
+    [
+        ("", True),
+        ("writes", False),  # a file, in each step
+        ("wrote", True),  # one, whole before the work began
+        ("keeps open", False),  # one that may be written to yet
+        ("asks another process", False),
+    ],
+)
+def test_the_second_run_ends_once_all_is_measured_unless_its_end_would_be_missed(
+    tmp_path: Path, habit: str, ends_early: bool
 ) -> None:
     pytest.importorskip("torch")
-    assert "ran to its end" not in measured(tmp_path, {"y * y": (1, 0)})
-    assert "ran to its end" in measured(tmp_path, {"y * y": (1, 0)}, "writes")
+    plan = execution(line_of("y * y"), 1)
+    lines = measured(tmp_path, plan, arguments=[habit] if habit else [])
+    assert ("ran to its end" not in lines) is ends_early
 
 
-def test_the_plan_measures_each_kernel_of_a_line_once() -> None:
-    recording = recording_of(
-        kernel("mm", line=5, launches=24, us=600.0),  # 4 a step and 6 steps: one execution will do
-        kernel("mul", line=6, launches=24, us=300.0),
-        kernel("mul", line=6, launches=24, us=90.0, grid=(2, 1, 1)),  # another shape: two of them
-        kernel("add", line=7, launches=6, us=10.0),
-        steps=6,
+def test_ncu_runs_the_script_with_the_plan_and_what_was_cut_is_said(tmp_path: Path) -> None:
+    """A stand-in for ncu keeps what the recorder would read, and writes a report."""
+    folder = tmp_path / "recording"
+    shutil.copytree(RECORDINGS / "train_fixed_h200", folder, ignore=shutil.ignore_patterns("*.xz"))
+    report = lzma.decompress((RECORDINGS / "train_fixed_h200/counters.ncu-rep.xz").read_bytes())
+    (tmp_path / "some.ncu-rep").write_bytes(report)
+    stand_in = tmp_path / "ncu"
+    stand_in.write_text(
+        f"#!{sys.executable}\n"
+        "import json, pathlib, shutil, sys\n"
+        f"here = pathlib.Path({str(tmp_path)!r})\n"
+        "words = sys.argv[1:]\n"
+        "if words == ['--help']: sys.exit(print('per-launch-config'))\n"
+        "if words == ['--version']: sys.exit(print('Version 2025.3.1.0'))\n"
+        "settings = pathlib.Path(next(word for word in words if word.endswith('settings.json')))\n"
+        "asked = {'words': words, **json.loads(settings.read_text())}\n"
+        "(here / 'asked.json').write_text(json.dumps(asked))\n"
+        "(settings.parent / 'counters.told.json').write_text('{\"out_of_time\": true}')\n"
+        "shutil.copy(here / 'some.ncu-rep', words[words.index('--export') + 1])\n"
     )
-    chosen = plan.choose(recording)
-    assert chosen.forward == {("a.py", 5): 1, ("a.py", 6): 2}
-    assert chosen.covered_ratio == 0.99
-    assert chosen.launch_count == 1 + 4
-    assert not chosen.cut
-
-
-def test_the_plan_keeps_backward_apart_and_leaves_out_what_has_no_line() -> None:
-    recording = recording_of(
-        kernel("mm", line=5, launches=3, us=50.0, backward=True),
-        kernel("mm", line=None, launches=3, us=50.0),
-        steps=3,
+    stand_in.chmod(0o755)
+    told: list[str] = []
+    request = replace(request_for(tmp_path, "train_fixed.py"), ncu_budget_s=12.0)
+    add_counters(
+        request, folder, 1.0, stand_in, lambda it: told.append(it.message), threading.Event()
     )
-    chosen = plan.choose(recording)
-    assert (chosen.forward, chosen.backward) == ({}, {("a.py", 5): 1})
-    assert chosen.covered_ratio == 0.5
+    asked = json.loads((tmp_path / "asked.json").read_text())
+    meta = json.loads((folder / "meta.json").read_text())
+    assert asked["step"] == meta["window"]["first_step"]
+    assert asked["budget_s"] == 12.0
+    assert len(asked["plan"]["executions"]) <= 12 / LAUNCH_S
+    assert all(entry["name"].endswith(f" #{number}") for number, entry in enumerate(asked["plan"]["executions"]))  # fmt: skip  # noqa: E501
+    assert "as far as 12 s allow (--ncu-budget)" in told[-2]
+    assert "ended after 12 s" in told[-1] and told[-1] in meta["notes"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        *("counters.ncu-rep", "meta.json", "plan.json", "sources", "trace.json.gz"),
+    ]
+    notes = read(folder).notes
+    assert any("did not come again" in note for note in notes), "that report is of another plan"
 
 
-def test_the_plan_stays_within_its_budget_and_says_so() -> None:
-    recording = recording_of(
-        *(kernel(f"m{number}", line=5, launches=1, us=9.0) for number in range(200)),
-        *(kernel(f"k{number}", line=6, launches=1, us=1.0) for number in range(100)),
-        steps=1,
-    )
-    chosen = plan.choose(recording, budget_s=60.0)
-    assert chosen.cut
-    assert chosen.launch_count * plan.LAUNCH_S <= 60.0
-    assert ("a.py", 6) in chosen.forward and ("a.py", 5) not in chosen.forward
+def test_a_budget_that_is_too_small_for_the_goal_says_what_would_do(tmp_path: Path) -> None:
+    executions = read_executions(RECORDINGS / "train_fixed_h200")
+    assert executions
+    plan = choose(executions, 12.0)
+    note = what_was_cut(plan, 12.0, out_of_time=False)
+    assert note and re.search(r"did not fit into 12 s .*: 2\d s would do for 95%", note)
 
 
 def test_ncu_is_called_for_the_window_that_the_recorder_opens() -> None:
@@ -379,8 +479,14 @@ def test_ncu_is_called_for_the_window_that_the_recorder_opens() -> None:
         "--log-file n.log",
         "--export r.ncu-rep",
         "--nvtx",
+        "--kernel-name regex:^(?!nccl)",
     ):
         assert option in words
+    assert "--launch-count" not in words
+    limited = ncu.ncu_command(
+        Path("/opt/ncu"), Path("r.ncu-rep"), Path("n.log"), ["python", "a.py"], shape_limit=3
+    )
+    assert "--filter-mode per-launch-config --launch-count 3" in " ".join(limited)
 
 
 def test_doctor_gives_each_failure_a_remedy() -> None:
@@ -429,20 +535,41 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
+def execution(
+    line: int, ordinal: int, *nodes: tuple[int, str], script: Path = SCRIPTS / "measured.py"
+) -> dict[str, Any]:
+    """An entry of the plan: an execution of one of the script's lines, or what it left behind."""
+    backward = " backward" if nodes else ""
+    return {
+        "mark": f"{script}:{line}",
+        "ordinal": ordinal,
+        "below": None,
+        "nodes": [list(node) for node in nodes],
+        "name": f"{script}:{line}{backward}",
+    }
+
+
 def measured(
     tmp_path: Path,
-    wanted: dict[str, tuple[int, int]],
-    *arguments: str,
+    *executions: dict[str, Any],
+    arguments: Sequence[str] = (),
     script: Path = SCRIPTS / "measured.py",
     loop: tuple[str, int] | None = None,
+    library_lines: Sequence[str] = (),
+    budget_s: float = 30.0,
 ) -> list[str]:
-    """What stand-ins for CUDA heard when the lines with these texts were planned."""
+    """What stand-ins for CUDA and NVTX heard when these executions were planned."""
     settings = tmp_path / "settings.json"
-    places = {
-        f"{script}:{line_of(text, script)}": {"forward": forward, "backward": backward}
-        for text, (forward, backward) in wanted.items()
+    for number, entry in enumerate(executions):
+        entry["name"] = f"{entry['name'].partition(' #')[0]} #{number}"
+    plan = {
+        "mode": "counters",
+        "root": str(SCRIPTS),
+        "step": 4,
+        "loop": loop,
+        "plan": {"executions": executions, "library_lines": library_lines},
+        "budget_s": budget_s,
     }
-    plan = {"mode": "counters", "root": str(SCRIPTS), "step": 4, "loop": loop, "plan": places}
     settings.write_text(json.dumps(plan))
     said = subprocess.run(
         [sys.executable, str(LAUNCH), str(settings), str(script), *arguments],
@@ -457,39 +584,3 @@ def measured(
 def line_of(text: str, script: Path = SCRIPTS / "measured.py") -> int:
     lines = script.read_text().splitlines()
     return next(number for number, line in enumerate(lines, 1) if f" {text}" in line)
-
-
-def kernel(
-    name: str,
-    line: int | None,
-    launches: int,
-    us: float,
-    backward: bool = False,
-    grid: tuple[int, int, int] = (1, 1, 1),
-) -> KernelCost:
-    return KernelCost(
-        name=name,
-        path=None if line is None else "a.py",
-        line=line,
-        backward=backward,
-        launch_count=launches,
-        gpu_us=us,
-        grid=grid,
-    )
-
-
-def recording_of(*kernels: KernelCost, steps: int) -> Recording:
-    return Recording(
-        origin="",
-        device=Device("cuda", "a GPU"),
-        steps=tuple(Step(number, number + 1.0) for number in range(steps)),
-        window_us=float(steps),
-        gpu_busy_us=None,
-        gpu_span_us=None,
-        kernel_count=0,
-        sync_calls=(),
-        copies=(),
-        unattributed_us=0.0,
-        lines=(),
-        kernels=kernels,
-    )

@@ -491,6 +491,7 @@ async def test_a_second_profile_is_refused_and_a_cancel_keeps_what_the_first_rec
         ([{"uri": "{file}", "steps": 0}], "steps must be at least 1"),
         ([{"uri": "{file}", "steps": True}], "steps must be a whole number"),
         ([{"uri": "{file}", "seconds": "5"}], "seconds must be a number"),
+        ([{"uri": "{file}", "ncuBudget": "5"}], "ncuBudget must be a number"),
         ([{"uri": "{file}", "stopAfter": 1}], "stopAfter must be true or false"),
         ([{"uri": "{file}", "cwd": "/no/such/folder"}], "is not a folder"),
         ([{"uri": "{file}", "env": {"A": 1}}], "env must map names to strings"),

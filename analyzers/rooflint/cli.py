@@ -163,11 +163,12 @@ def _profile(options: argparse.Namespace) -> int:
     import signal
     from threading import Event
 
-    from rooflint.runs.request import WindowOptions, request_of
+    from rooflint.runs.request import NCU_BUDGET_S, WindowOptions, request_of
 
     window = WindowOptions(options.steps, options.warmup, options.seconds, options.stop_after)
     python = options.python or sys.executable
-    request = request_of(options.target, python, Path.cwd(), window=window)
+    budget_s = NCU_BUDGET_S if options.ncu_budget is None else options.ncu_budget
+    request = request_of(options.target, python, Path.cwd(), window=window, ncu_budget_s=budget_s)
     cancelled = Event()
 
     def stop(signum: int, frame: object) -> None:
@@ -331,6 +332,12 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="end the script once that is recorded (default: it goes on)",
     )
+    profile.add_argument(
+        "--ncu-budget",
+        metavar="S",
+        type=float,
+        help="let ncu measure for about S seconds, beyond its start (default: 30)",
+    )
     profile.set_defaults(command=_profile)
 
     report = commands.add_parser("report", help="show a recording again, or a trace made elsewhere")
@@ -373,6 +380,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+_WITH_VALUE = ("--python", "--steps", "--warmup", "--seconds", "--ncu-budget")
+
+
 def _split_target(arguments: list[str]) -> tuple[list[str], list[str]]:
     """Our arguments of `profile`, and the script's: all from FILE, `-m` or `--` on."""
     place = 1
@@ -381,5 +391,5 @@ def _split_target(arguments: list[str]) -> tuple[list[str], list[str]]:
         ours = argument.startswith("--") and argument != "--"
         if not ours and argument != "-h":
             break
-        place += 2 if argument in ("--python", "--steps", "--warmup", "--seconds") else 1
+        place += 2 if argument in _WITH_VALUE else 1
     return arguments[:place], arguments[place:]

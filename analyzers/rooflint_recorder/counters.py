@@ -1,7 +1,7 @@
 """The second run, under ncu: opens its window around what the plan asks for, and names it.
 
 ncu measures only between `cudaProfilerStart` and `cudaProfilerStop`. These are called around the
-planned executions of a line in one step, and around the backward operators that these executions
+planned executions of lines in one step, and around the planned nodes of autograd's that executions
 left behind; so nothing else is slowed down by being measured.
 """
 
@@ -10,14 +10,19 @@ left behind; so nothing else is slowed down by being measured.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
+import json
 import os
 import sys
 import threading
+import time
 
 from rooflint_recorder.deadline import Deadline
 from rooflint_recorder.imports import after_import
 from rooflint_recorder.job import process_name
+from rooflint_recorder.libraries import LibraryFiles
 from rooflint_recorder.marks import LineMarks, Unavailable, line_marks
 from rooflint_recorder.program import Stop
 from rooflint_recorder.sources import OwnFiles
@@ -30,11 +35,13 @@ from rooflint_recorder.window import EARLY_MARKS, Action, Asked, Window
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import CodeType
     from typing import Any
 
     from rooflint_recorder.torch_profiler import TorchProfiler
 
 DOMAIN = "rooflint"
+TOLD = "counters.told.json"
 LOOK_SECONDS = 0.5
 
 
@@ -56,10 +63,12 @@ class CounterRun:
         """The loop of the steps, where no optimizer names it."""
         self._looks = Deadline()
         self._stop_after = Asked(**config.get("window", {})).stop_after
-        self._plan: dict[str, dict[str, int]] = config["plan"]
+        self._plan: dict[str, Any] = config["plan"]
+        self._budget_s: float = config["budget_s"]
         self._process = os.getpid()
         self._thread = threading.get_ident()
         self._marks: LineMarks | None = None
+        self._window: Window | None = None
         self._steps: Steps | None = None
         self._ncu_window: NcuWindow | None = None
         self._traces: Traces | None = None
@@ -71,6 +80,8 @@ class CounterRun:
             after_in_parent=self._looks.go_on,
             after_in_child=self._abandon,
         )
+        if self._is_first:
+            self._traces = Traces(self._files)
         after_import("torch", self._torch_is_there)
         if self._process_name is not None:
             follow(self._settings, lambda: os.getpid() == self._process)
@@ -86,16 +97,22 @@ class CounterRun:
         from rooflint_recorder.torch_profiler import TorchProfiler
 
         with contextlib.suppress(Unavailable):
-            self._ncu_window = NcuWindow(self._plan)
-            self._marks = line_marks(self._files, self._ncu_window.mark, self._end)
+            window = self._ncu_window = NcuWindow(self._plan, self._budget_s, self._all_is_measured)
+            self._marks = line_marks(self._files, window.mark, self._enough)
+            self._marks.mark_libraries(_PlannedLibraries(self._files, window.lines))
+            self._marks.never_quiet = window.lines
             self._profiler = TorchProfiler()
             self._profiler.make_way(self._give_way, _nothing)
-            self._traces = Traces(self._files)
+            atexit.register(self._stop)
+            if self._traces is not None:
+                torch.cuda._lazy_call(self._traces.begin)  # type: ignore[attr-defined]
             if self._step is None:
                 torch.cuda._lazy_call(self._begin)  # type: ignore[attr-defined]
                 return
-            window = Window(plain=None, asked=Asked(steps=1, warmup=self._step))
-            self._steps = Steps(self._files, self._marks, window, self._do, Steady(), self._loop)
+            self._window = Window(plain=None, asked=Asked(steps=1, warmup=self._step))
+            self._steps = Steps(
+                self._files, self._marks, self._window, self._do, Steady(), self._loop
+            )
             if self._loop is not None:
                 self._looks.start(LOOK_SECONDS, OnMainThread(self._look).soon)
             on_every_optimizer_step(self._stepped)
@@ -131,17 +148,38 @@ class CounterRun:
         self._profiler.make_way(self._give_way, _nothing)
         self._marks.begin(EARLY_MARKS)
 
+    def _all_is_measured(self) -> None:
+        """The next line ends it: this one is amid the machinery of marks."""
+        if self._marks is not None:
+            self._marks.hurry()
+
+    def _enough(self) -> None:
+        if threading.get_ident() == self._thread and os.getpid() == self._process:
+            if self._window is not None:
+                self._window.close("all was measured")
+            self._end()
+
     def _end(self) -> None:
-        if self._marks is not None and self._ncu_window is not None and self._marks.marking:
-            self._marks.end()
-            self._ncu_window.close()
+        if self._marks is not None and self._marks.marking:
+            left = self._traces is None or self._traces.left
+            self._stop()
             if self._steps is not None:
                 self._steps.count_only()
-                left = not self._is_first or self._traces is None or self._traces.left
-                if not left:
-                    self._leave_early()
-                if self._stop_after:
-                    raise Stop(0)
+            if not left:
+                self._leave_early()
+            if self._stop_after:
+                raise Stop(0)
+
+    def _stop(self) -> None:
+        """Measure no more, and tell whoever started this how it went."""
+        if os.getpid() != self._process or self._marks is None or not self._marks.marking:
+            return
+        self._marks.end()
+        window = self._ncu_window
+        assert window is not None
+        window.close()
+        with contextlib.suppress(OSError), open(told_path(self._settings), "w") as file:
+            json.dump({"left": window.left, "out_of_time": window.out_of_time}, file)
 
     def _leave_early(self) -> None:
         """All is measured, and nothing that the script has begun would be left half done."""
@@ -158,157 +196,309 @@ class CounterRun:
             self._marks.end_in_child()
 
 
+def told_path(settings: str) -> str:
+    """Where a run tells how it went: beside its settings."""
+    return os.path.join(os.path.dirname(settings), TOLD)
+
+
 def _nothing() -> None:
     """Once the script's own profiler has stopped, ncu goes on by itself."""
 
 
 class NcuWindow:
-    """What of a step ncu is to measure: `plan` has, by `path:line`, how many executions.
+    """What of a step ncu is to measure: single executions of lines.
 
-    Those of the line itself are `forward`, those whose backward is measured `backward`.
+    The plan names each by its line's mark, by the how manieth of the step it is, and for a line of
+    a library by the user's line around it. What it left to the backward pass is named by nodes of
+    autograd's: how many the execution had made before one, and what it is called; of a double
+    backward by the node that made it, too. All else is as it was: `done` is called once all is
+    measured, and what takes longer than the budget is left out.
     """
 
-    def __init__(self, plan: dict[str, dict[str, int]]) -> None:
+    def __init__(self, plan: dict[str, Any], budget_s: float, done: Callable[[], None]) -> None:
         import torch
 
         self._torch = torch
-        self._left = {name: dict(wanted) for name, wanted in plan.items()}
-        self._measuring = False
-        self._nodes: list[tuple[int, int, str]] = []
-        """Sequence numbers of the autograd nodes that planned executions made, and their line."""
-        self._hooked: set[int] = set()
+        self._done = done
+        self._wanted: dict[str, dict[int, _Wanted]] = {}
+        self.left = 0
+        """How many executions are still to come."""
+        for entry in plan["executions"]:
+            of_line = self._wanted.setdefault(entry["mark"], {})
+            wanted = of_line.setdefault(entry["ordinal"], _Wanted(entry["below"]))
+            for offset, name in entry["nodes"]:
+                wanted = wanted.nodes.setdefault((offset, name), _Wanted(None))
+            wanted.name = entry["name"]
+            self.left += 1
+        self._library_lines = frozenset(plan["library_lines"])
+        self._ordinals = dict.fromkeys(self._wanted, 0)
+        self._nodes: dict[int, tuple[str, _Wanted]] = {}
+        """Nodes of the autograd graph that are to be measured, by their sequence number."""
+        self._threads: list[_Thread] = []
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._measuring = 0
+        """How many threads are in what is to be measured."""
+        self._backwards = 0
+        """How many backward passes are under way, in one another."""
+        self._budget_s = budget_s
+        self._since_s = 0.0
+        self.out_of_time = False
+        self._is_open = False
         self._operators: Any = None
         self._engine: Any = None
 
+    @property
+    def lines(self) -> frozenset[str]:
+        """The lines that matter: work that is done in others is done around them."""
+        return self._library_lines.union(self._wanted)
+
     def open(self) -> None:
-        """From here on, ranges of planned lines are measured; operators are named to ncu."""
+        """From here on, planned executions are measured; operators are named to ncu."""
+        self._is_open = True
         self._push, self._pop = _nvtx()
         self._operators = self._torch.autograd.profiler.emit_nvtx()
         with contextlib.suppress(RuntimeError):  # the script may have a profiler under way
             self._operators.__enter__()
         variable: Any = self._torch.autograd.Variable
         self._engine = variable._execution_engine
-        variable._execution_engine = _Engine(self._engine, self._before_backward)
+        variable._execution_engine = _Engine(self._engine, self)
 
     def close(self) -> None:
-        self._measure(False)
+        self._is_open = False
+        for thread in self._threads:
+            self._measure(thread, False)
         variable: Any = self._torch.autograd.Variable
         variable._execution_engine = self._engine
         with contextlib.suppress(RuntimeError):
             self._operators.__exit__(None, None, None)
 
+    # --- executions of lines -------------------------------------------------------------
+
     def mark(self, name: str) -> _PlannedLine:
         """The range of one execution of a line, planned or not."""
-        left = self._left.get(name)
-        forward = backward = False
-        if left is not None:
-            forward, backward = left["forward"] > 0, left["backward"] > 0
-            left["forward"] -= 1
-            left["backward"] -= 1
-        return _PlannedLine(self, name, forward, backward)
+        wanted = None
+        of_line = self._wanted.get(name)
+        if of_line is not None:
+            with self._lock:
+                self._ordinals[name] += 1
+                wanted = of_line.get(self._ordinals[name])
+        return _PlannedLine(self, None if name in self._library_lines else name, wanted)
 
-    def enter(self, name: str | None) -> bool:
-        """Measure if there is a name; whether it was measuring before."""
-        before = self._measuring
+    def thread(self) -> _Thread:
+        """What is known of the calling thread."""
+        thread: _Thread | None = getattr(self._local, "thread", None)
+        if thread is None:
+            thread = self._local.thread = _Thread()
+            self._threads.append(thread)
+        return thread
+
+    def enter(self, thread: _Thread, name: str | None) -> None:
+        """Measure if there is a name."""
         if name is not None:
             self._push(name)
-        self._measure(name is not None)
-        return before
+        self._measure(thread, name is not None)
 
-    def leave(self, name: str | None, before: bool) -> None:
-        self._measure(before)
+    def leave(self, thread: _Thread, name: str | None, measured_before: bool) -> None:
+        self._measure(thread, measured_before)
         if name is not None:
-            self._pop()
+            if thread.number == threading.get_ident():
+                self._pop()
+            self.left -= 1
+            if not self.left:
+                self._done()
 
     def next_node(self) -> int:
         """The sequence number that the next autograd node of this thread will have."""
         return int(self._torch._C._autograd._get_sequence_nr())  # type: ignore[attr-defined]
 
-    def expect_backward(self, first: int, end: int, name: str) -> None:
-        if end > first:
-            self._nodes.append((first, end, name))
+    def expect(self, nodes: dict[tuple[int, str], _Wanted], first: int) -> None:
+        """Those of the nodes that an execution has made from the number `first` on."""
+        end = self.next_node()
+        for (offset, name), wanted in nodes.items():
+            if first + offset < end:
+                self._nodes[first + offset] = name, wanted
 
-    def _measure(self, measure: bool) -> None:
-        if measure != self._measuring:
-            self._measuring = measure
+    def _measure(self, thread: _Thread, measure: bool) -> None:
+        if measure == thread.measures or (measure and (self.out_of_time or not self._is_open)):
+            return
+        thread.measures = measure
+        with self._lock:
+            self._measuring += 1 if measure else -1
             cuda: Any = self._torch.cuda
-            runtime = cuda.cudart()
-            if measure:
-                runtime.cudaProfilerStart()
-            else:
-                runtime.cudaProfilerStop()
+            if measure and self._measuring == 1:
+                self._since_s = time.monotonic()
+                cuda.cudart().cudaProfilerStart()
+            elif not self._measuring:
+                cuda.cudart().cudaProfilerStop()
+                self._budget_s -= time.monotonic() - self._since_s
+                self.out_of_time = self._budget_s <= 0
 
-    def _before_backward(self, roots: Any) -> None:
-        """Put a range around the operators whose forward was planned."""
-        todo = [root.grad_fn for root in roots if getattr(root, "grad_fn", None) is not None]
+    # --- the backward pass ---------------------------------------------------------------
+
+    def before_backward(self, roots: Any) -> None:
+        """Be told before each node: where planned ones begin, and where they have ended."""
+        self._backwards += 1
+        if not self._nodes:
+            return
+        todo = [_node_of(root) for root in roots]
         seen: set[Any] = set()
+        planned: list[tuple[Any, _Wanted]] = []
+        others: list[Any] = []
         while todo:
             node = todo.pop()
-            if node in seen:
+            if node is None or node in seen:
                 continue
             seen.add(node)
-            todo.extend(after for after, _ in node.next_functions if after is not None)
-            number = node._sequence_nr()
-            if number in self._hooked:
-                continue
-            for first, end, name in self._nodes:
-                if first <= number < end:
-                    self._hooked.add(number)
-                    self._measure_node(node, f"{name} backward")
-                    break
+            todo.extend(after for after, _ in node.next_functions)
+            number, name = node._sequence_nr(), node.name()
+            called, wanted = self._nodes.get(number, ("", None))
+            if wanted is not None and called == name:
+                del self._nodes[number]
+                planned.append((node, wanted))
+            elif not name.endswith("AccumulateGrad"):  # this is of the node before
+                others.append(node)
+        if planned:
+            for node, wanted in planned:
+                node.register_prehook(functools.partial(self._node_begins, wanted))
+            for node in others:
+                node.register_prehook(self._other_node_begins)
 
-    def _measure_node(self, node: Any, name: str) -> None:
-        before: list[bool] = []
+    def after_backward(self) -> None:
+        self._backwards -= 1
+        self._end_node(self.thread())
+        if not self._backwards:
+            for thread in self._threads:
+                if thread.node is not None:  # its range is closed once the thread is at work again
+                    self._measure(thread, False)
 
-        def enter(gradients: Any) -> None:
-            before.append(self.enter(name))
+    def _node_begins(self, wanted: _Wanted, gradients: Any) -> None:
+        thread = self.thread()
+        self._end_node(thread)
+        if self._is_open and not wanted.came:
+            wanted.came = True
+            thread.node = wanted, self.next_node(), thread.measures
+            self.enter(thread, wanted.name)
 
-        def leave(inputs: Any, outputs: Any) -> None:
-            if before:
-                self.leave(name, before.pop())
+    def _other_node_begins(self, gradients: Any) -> None:
+        self._end_node(self.thread())
 
-        node.register_prehook(enter)
-        node.register_hook(leave)
+    def _end_node(self, thread: _Thread) -> None:
+        if thread.node is not None:
+            wanted, first, measured_before = thread.node
+            thread.node = None
+            self.expect(wanted.nodes, first)
+            self.leave(thread, wanted.name, measured_before and thread.measures)
+
+
+class _Wanted:
+    """An execution, or a node, that is to be measured, or that makes nodes which are."""
+
+    __slots__ = ("below", "came", "name", "nodes")
+
+    def __init__(self, below: str | None) -> None:
+        self.below = below
+        """Of a library's line: the user's line around it."""
+        self.name: str | None = None
+        """That of its range, if it is measured itself."""
+        self.nodes: dict[tuple[int, str], _Wanted] = {}
+        self.came = False
+
+
+class _Thread:
+    """One thread: whether it is measured, where, and in which node."""
+
+    __slots__ = ("line", "measures", "node", "number")
+
+    def __init__(self) -> None:
+        self.number = threading.get_ident()
+        self.measures = False
+        self.line: str | None = None
+        """The user's line that it is in."""
+        self.node: tuple[_Wanted, int, bool] | None = None
+        """The node, the number of the first node it may make, whether it was measured before."""
 
 
 class _PlannedLine:
     """The range of one execution; where it is not planned, measuring rests for as long."""
 
-    __slots__ = ("_backward", "_before", "_first", "_name", "_name_if_measured", "_window")
+    __slots__ = ("_before", "_first", "_line", "_thread", "_wanted", "_window")
 
-    def __init__(self, window: NcuWindow, name: str, forward: bool, backward: bool) -> None:
+    def __init__(self, window: NcuWindow, line: str | None, wanted: _Wanted | None) -> None:
         self._window = window
-        self._name = name
-        self._name_if_measured = name if forward else None
-        self._backward = backward
-        self._before = False
+        self._line = line
+        """`None` if it is a library's."""
+        self._wanted = wanted
+        self._thread: _Thread | None = None
+        self._before: tuple[bool, str | None] = (False, None)
         self._first = 0
 
     def __enter__(self) -> None:
-        if self._backward:
-            self._first = self._window.next_node()
-        self._before = self._window.enter(self._name_if_measured)
+        window = self._window
+        thread = self._thread = window.thread()
+        self._before = thread.measures, thread.line
+        wanted = self._wanted
+        if self._line is not None:
+            thread.line = self._line
+        elif wanted is not None and wanted.below != thread.line:
+            wanted = self._wanted = None  # another line of the user's has called it
+        if wanted is not None and wanted.nodes:
+            self._first = window.next_node()
+        window.enter(thread, wanted.name if wanted is not None else None)
 
     def __exit__(self, *exception: Any) -> None:
-        self._window.leave(self._name_if_measured, self._before)
-        if self._backward:
-            self._window.expect_backward(self._first, self._window.next_node(), self._name)
+        thread, wanted = self._thread, self._wanted
+        if thread is None:
+            return
+        measured_before, thread.line = self._before
+        self._window.leave(thread, wanted.name if wanted is not None else None, measured_before)
+        if wanted is not None and wanted.nodes:
+            self._window.expect(wanted.nodes, self._first)
 
 
 class _Engine:
-    """Autograd's engine, told of before it runs."""
+    """Autograd's engine; the window is told before and after it runs."""
 
-    def __init__(self, engine: Any, before: Callable[[Any], None]) -> None:
+    def __init__(self, engine: Any, window: NcuWindow) -> None:
         self._engine = engine
-        self._before = before
+        self._window = window
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
 
     def run_backward(self, roots: Any, *arguments: Any, **options: Any) -> Any:
+        thread = self._window.thread()
+        around, thread.node = thread.node, None  # a node may run a backward pass of its own
         with contextlib.suppress(Exception):
-            self._before(roots)
-        return self._engine.run_backward(roots, *arguments, **options)
+            self._window.before_backward(roots)
+        try:
+            return self._engine.run_backward(roots, *arguments, **options)
+        finally:
+            with contextlib.suppress(Exception):
+                self._window.after_backward()
+            thread.node = around
+
+
+class _PlannedLibraries(LibraryFiles):
+    """Of the lines of libraries only those that the plan is about."""
+
+    def __init__(self, files: OwnFiles, lines: frozenset[str]) -> None:
+        super().__init__(files)
+        self._lines = lines
+        self._of_lines = {line.rpartition(":")[0] for line in lines}
+
+    def path_of(self, file_name: str) -> str | None:
+        path = super().path_of(file_name)
+        return path if path in self._of_lines else None
+
+    def name(self, code: CodeType, line: int) -> str:
+        name = super().name(code, line)
+        return name if name in self._lines else ""
+
+
+def _node_of(root: Any) -> Any:
+    """The autograd node of a tensor, or of a `GradientEdge`."""
+    return getattr(root, "grad_fn", None) or getattr(root, "node", None)
 
 
 def _nvtx() -> tuple[Callable[[str], Any], Callable[[], Any]]:

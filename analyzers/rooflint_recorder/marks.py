@@ -91,6 +91,8 @@ class LineMarks:
         self.budget = 0
         self.library_count = 0
         self.library_budget = 0
+        self.never_quiet: frozenset[str] = frozenset()
+        """Names of lines that always have a range of their own."""
         self.trouble: str | None = None
         """What went wrong in a watcher."""
 
@@ -267,7 +269,7 @@ class LineMarks:
 
             def quiet() -> None:
                 names = self._names[file_name]
-                if names[line]:
+                if names[line] and names[line] not in self.never_quiet:
                     self._quiet_names[file_name, line] = names[line]
                     names[line] = ""
 
@@ -310,9 +312,13 @@ class LineMarks:
         mark = self.make_mark(name)
         executions = self._executions.get((code.co_filename, line))
         if executions is None:
-            executions = self._executions[code.co_filename, line] = Executions(
-                ENOUGH_OF_LIBRARY, lambda: names.__setitem__(line, "")
-            )
+
+            def quiet() -> None:
+                if name not in self.never_quiet:
+                    names[line] = ""
+
+            executions = Executions(ENOUGH_OF_LIBRARY, quiet)
+            self._executions[code.co_filename, line] = executions
         mark = Timed(mark, executions)
         mark.__enter__()
         stack[-1] = mark

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from rooflint.model import RooflintError
-from rooflint.runs.request import ProfileRequest, WindowOptions
+from rooflint.runs.request import NCU_BUDGET_S, ProfileRequest, WindowOptions
 from rooflint_server.session import Session, Settings
 from rooflint_server.to_lsp import to_path
 
 USAGE = (
     'give one argument, the file\'s URI or {"uri", "python"?, "args"?, "launcher"?, "cwd"?, "env"?,'
-    ' "steps"?, "warmup"?, "seconds"?, "stopAfter"?}'
+    ' "steps"?, "warmup"?, "seconds"?, "stopAfter"?, "ncuBudget"?}'
 )
 
 
@@ -29,7 +29,7 @@ def to_request(arguments: Sequence[Any] | None, session: Session) -> ProfileRequ
         raise RooflintError(f"to profile, {USAGE}")
     options = cast("Mapping[str, Any]", asked)
     run = {"uri", "python", "args", "launcher", "cwd", "env"}
-    unknown = set(options) - run - {"steps", "warmup", "seconds", "stopAfter"}
+    unknown = set(options) - run - {"steps", "warmup", "seconds", "stopAfter", "ncuBudget"}
     if unknown:
         raise RooflintError(f"there is no option {sorted(unknown)[0]!r}: {USAGE}")
     path = file_of(options.get("uri"))
@@ -43,6 +43,7 @@ def to_request(arguments: Sequence[Any] | None, session: Session) -> ProfileRequ
         environment=_environment(options),
         forward_output=False,
         window=_window(options),
+        ncu_budget_s=_number(options, "ncuBudget", NCU_BUDGET_S),
     )
 
 
@@ -78,6 +79,15 @@ def _text(options: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str):
         raise RooflintError(f"{name} must be a string")
     return value
+
+
+def _number(options: Mapping[str, Any], name: str, default: float) -> float:
+    value = options.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise RooflintError(f"{name} must be a number")
+    return float(value)
 
 
 def _texts(options: Mapping[str, Any], name: str) -> tuple[str, ...]:

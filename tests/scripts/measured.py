@@ -1,15 +1,26 @@
 """Trains on stand-ins for CUDA and NVTX that write down what they are told."""
 
+import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "site-packages"))
 
-import torch
-from standins import told
+if "wrote" in sys.argv:
+    Path("written.txt").write_text("whole")
+if "keeps open" in sys.argv:
+    kept = open("kept.txt", "w")
+if "asks another process" in sys.argv:
+    subprocess.run(["true"])
 
+import torch
+from standins import start_cuda, tell_of_gradient, told
+
+start_cuda()
 weight = torch.ones(4, 4, requires_grad=True)
 optimizer = torch.optim.SGD([weight], lr=0.1)
+if "tells" in sys.argv:
+    weight.register_post_accumulate_grad_hook(tell_of_gradient)
 
 
 def forward(x):
@@ -25,4 +36,4 @@ for step in range(8):
     told.append(f"end of step {step}")
     if "writes" in sys.argv:
         open("written.txt", "w").close()
-print("ran to its end")
+print(*told, "ran to its end", sep="\n")

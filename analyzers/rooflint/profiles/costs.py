@@ -223,7 +223,7 @@ class _Lines:
         self.device_window_ns = steps.window_ns if steps.cuts else (0, 1 << 63)
         self.function_names = function_names
         self.step_starts_ns = [start for start, _ in steps.spans_ns]
-        self.launched, self.launching_op = _join(timeline)
+        self.launched, self.launching_op = join_launches(timeline)
         directions = map(_direction, timeline.names.values)
         self.crosses_link = [direction in ("HtoD", "DtoH") for direction in directions]
         self.fused = {
@@ -632,7 +632,7 @@ def _idle_us(idle_ns: Mapping[IdleCause, int]) -> dict[IdleCause, float]:
     return {cause: idle_ns[cause] / 1000 for cause in sorted(idle_ns) if idle_ns[cause]}
 
 
-def _join(timeline: Timeline) -> tuple[array[int], array[int]]:
+def join_launches(timeline: Timeline) -> tuple[array[int], array[int]]:
     """For each device row the call that launched it, by correlation id; where the trace has no
     such call, the operator, by external id."""
     host, gpu = timeline.host, timeline.gpu

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from rooflint.model import Device, KernelCost, LineCost, Recording
 from rooflint.profiles.counters import OWN, Dim3, Launch, counters_of
+from rooflint.profiles.expected import OWN_RANGE, Expected, match
+from rooflint.profiles.kernel_names import base_name, normal_name
 from rooflint.profiles.timeline import parse_mark
 
 Place = tuple[str, int]
@@ -93,14 +95,28 @@ def join_counters(
     launches: Sequence[Launch],
     lines_by_sequence: Mapping[int, Place],
     own_paths: frozenset[str],
+    expected: Expected | None = None,
 ) -> Recording:
-    """The recording with the counters of its kernels, by line, kernel and launch shape."""
+    """The recording with the counters of its kernels, by line, kernel and launch shape.
+
+    `expected` is what ncu was to measure, where that is known.
+    """
     places = Places(launches, lines_by_sequence, own_paths)
+    planned = match(launches, expected) if expected else None
     groups: defaultdict[_Key, list[Launch]] = defaultdict(list)
-    for launch in launches:
-        place, backward = places.of(launch)
-        at = (*place, backward) if place else None
-        groups[at, normal_name(launch.name), launch.grid, launch.block].append(launch)
+    differing: set[_Key] = set()
+    for number, launch in enumerate(launches):
+        kernel = planned.kernels.get(number) if planned else None
+        if kernel:
+            at = (kernel.path, kernel.line, kernel.backward)
+            key = (at, normal_name(kernel.name), kernel.grid, kernel.block)
+        else:
+            place, backward = places.of(launch)
+            at = (*place, backward) if place else None
+            key = (at, normal_name(launch.name), launch.grid, launch.block)
+            if planned and number in planned.differing:
+                differing.add(key)
+        groups[key].append(launch)
     keys = [
         (
             (kernel.path, kernel.line, kernel.backward) if kernel.path and kernel.line else None,
@@ -110,7 +126,7 @@ def join_counters(
         )
         for kernel in recording.kernels
     ]
-    matched = _match(keys, list(groups))
+    matched = _match(keys, list(groups), differing)
     kernels = [
         replace(kernel, counters=counters_of(groups[matched[key]])) if key in matched else kernel
         for kernel, key in zip(recording.kernels, keys, strict=True)
@@ -118,7 +134,7 @@ def join_counters(
     covered_us = sum(kernel.gpu_us for kernel in kernels if kernel.counters)
     total_us = sum(kernel.gpu_us for kernel in kernels)
     used = sum(len(groups[key]) for key in set(matched.values()))
-    notes = list(recording.notes)
+    notes = [*recording.notes, *(planned.notes if planned else ())]
     if used < len(launches):
         notes.append(
             f"{len(launches) - used} of {len(launches)} launches that ncu measured match no kernel "
@@ -143,12 +159,15 @@ _Key = tuple[_At, str, Dim3 | None, Dim3 | None]
 """Place, name, grid and block."""
 
 
-def _match(kernels: Sequence[_Key], measured: Sequence[_Key]) -> dict[_Key, _Key]:
+def _match(
+    kernels: Sequence[_Key], measured: Sequence[_Key], differing: set[_Key]
+) -> dict[_Key, _Key]:
     """Which measured launches are which kernels of the timeline.
 
     First those that agree in everything; then, of what is left on both sides, those that are the
     only ones to agree in place, shape and the function's own name; then those without a place
-    that are the only ones of their name and shape.
+    that are the only ones of their name and shape. Those that are known to differ must agree in
+    everything.
     """
     same = set(measured) & set(kernels)
     matched = {key: key for key in same}
@@ -160,7 +179,7 @@ def _match(kernels: Sequence[_Key], measured: Sequence[_Key]) -> dict[_Key, _Key
             if len(own) == len(other) == 1 and own[0] not in matched:
                 matched[own[0]] = other[0]
 
-    left = [key for key in measured if key not in same]
+    left = [key for key in measured if key not in same and key not in differing]
     add(
         lambda key: (key[0], base_name(key[1]), key[2], key[3]),
         [key for key in kernels if key not in same],
@@ -206,10 +225,10 @@ class Places:
     def of(self, launch: Launch) -> tuple[Place | None, bool]:
         """Path and line, and whether the launch is of the line's backward."""
         for name in reversed(launch.ranges):
-            if name.startswith(f"{OWN} "):
-                place = self._mark(name.removesuffix(" backward"))
-                if place:
-                    return place, name.endswith(" backward")
+            own = OWN_RANGE.fullmatch(name)
+            place = self._mark(own["line"]) if own else None
+            if own and place:
+                return place, own["backward"] is not None
         for name in reversed(launch.ranges):
             if _is_backward(name):
                 found = _SEQUENCE.search(name)
@@ -230,42 +249,6 @@ _SEQUENCE = re.compile(r", seq = (\d+)")
 
 def _is_backward(name: str) -> bool:
     return "Backward" in name.partition(",")[0] and not name.startswith("aten::")
-
-
-def base_name(name: str) -> str:
-    """The function's own name, without what it is a member or an instance of."""
-    return name.replace("<unnamed>::", "").partition("<")[0].rpartition("::")[2]
-
-
-def normal_name(name: str) -> str:
-    """A kernel's name, spelled the same whether Kineto (c++filt) or ncu wrote it.
-
-    They spell template arguments differently (`3ul` and `(unsigned long)3`), and ncu names
-    parameters by their template (`T2`): so parameters are left out and the rest is spelled alike.
-    """
-    text = name.removeprefix("void ")
-    for wanted, pattern in _SPELLINGS:
-        text = pattern.sub(wanted, text)
-    depth = 0
-    for position, character in enumerate(text):  # up to the parameters
-        if character == "<":
-            depth += 1
-        elif character == ">":
-            depth -= 1
-        elif character == "(" and not depth and position:
-            return text[:position]
-    return text
-
-
-_SPELLINGS = [
-    ("<unnamed>", re.compile(r"\(anonymous namespace\)")),
-    ("true", re.compile(r"\(bool\)1")),
-    ("false", re.compile(r"\(bool\)0")),
-    ("", re.compile(r"\((?:unsigned |signed )?(?:int|long|short|char|long long)\)(?=-?\d)")),
-    (r"\1", re.compile(r"\b(\d+)(?:ul|u|l|ull|ll)\b")),
-    (r"{lambda(\1)#\2}", re.compile(r"\[lambda\((.*?)\) \(instance (\d+)\)\]")),
-    ("", re.compile(r"\s+")),
-]
 
 
 def _order(kernel: KernelCost) -> tuple[object, ...]:

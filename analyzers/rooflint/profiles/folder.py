@@ -13,9 +13,12 @@ from typing import Any, cast
 
 from rooflint.model import Device, Peaks, ProfileError, PythonTime, Recording
 from rooflint.notebooks import is_notebook
-from rooflint.profiles.costs import count_costs
+from rooflint.profiles.costs import count_costs, join_launches
 from rooflint.profiles.counter_join import join_counters
+from rooflint.profiles.executions import Executions, find_executions
+from rooflint.profiles.expected import read_expected
 from rooflint.profiles.functions import functions_by_line
+from rooflint.profiles.lines import attribute
 from rooflint.profiles.ncu_report import read_report
 from rooflint.profiles.python_time import (
     python_recording,
@@ -23,6 +26,8 @@ from rooflint.profiles.python_time import (
     with_python_beside,
     with_python_time,
 )
+from rooflint.profiles.steps import find_steps
+from rooflint.profiles.timeline import KERNEL
 from rooflint.profiles.torch_trace import load_timeline, recording_of
 
 FORMAT = 1
@@ -75,7 +80,9 @@ def read_folder(folder: Path) -> Recording:
         except ProfileError as error:
             notes.append(str(error))
         else:
-            recording = join_counters(recording, launches, lines_by_sequence, frozenset(hashes))
+            recording = join_counters(
+                recording, launches, lines_by_sequence, frozenset(hashes), read_expected(folder)
+            )
     return replace(
         recording,
         device=_device(meta, recording.device),
@@ -113,6 +120,34 @@ def _step_line(window: Mapping[str, Any]) -> tuple[str, int] | None:
 def _plain_steps(window: Mapping[str, Any]) -> tuple[float, ...]:
     times = [_number(time) for time in _list(window.get("plain_steps_us"))]
     return tuple(time for time in times if time is not None)
+
+
+def read_executions(folder: Path) -> Executions | None:
+    """What each execution of a line launched; `None` where the recording has no kernels.
+
+    Raises `ProfileError`.
+    """
+    meta = _read_meta(folder)
+    loops, function_names, hashes = _files(meta)
+    trace = _trace(folder)
+    if trace is None:
+        return None
+    timeline = load_timeline(trace, own_paths=frozenset(hashes))
+    if KERNEL not in timeline.gpu.kind:
+        return None
+    step_count = _whole(_object(meta.get("window")).get("step_count"))
+    steps = find_steps(timeline, loops, step_count)
+    attribution = attribute(timeline, steps.window_ns, function_names)
+    launched, _ = join_launches(timeline)
+    # Where the recorder marked no steps, a second run knows of none either.
+    whole_run = [(timeline.start_ns, timeline.end_ns + 1)]
+    return find_executions(
+        timeline,
+        attribution,
+        launched,
+        steps.window_ns if steps.cuts else whole_run[0],
+        steps.spans_ns if step_count and steps.spans_ns else whole_run,
+    )
 
 
 def _place(name: str) -> tuple[str, int]:

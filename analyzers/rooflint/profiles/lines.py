@@ -76,6 +76,8 @@ class Attribution:
     """Rows of the outermost operators whose work the shapes tell, for runs without a GPU."""
     waiting_thread: dict[int, int] = field(default_factory=dict[int, int])
     """By thread of the autograd engine: the one whose lines wait for it."""
+    forward_threads: dict[int, int] = field(default_factory=dict[int, int])
+    """Which thread torch means by each `Fwd thread id`."""
     lines_by_sequence: dict[int, tuple[str, int]] = field(
         default_factory=dict[int, tuple[str, int]]
     )
@@ -229,6 +231,7 @@ class _Sweep:
             python_ns=renumber(self._python_ns()),
             works=self.works,
             waiting_thread=self.waiting_thread,
+            forward_threads=self.thread_of,
             lines_by_sequence=self._lines_by_sequence(),
         )
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rooflint.model import ProfileError
+from rooflint.profiles.folder import read_executions
 from rooflint.runs import recordings
 from rooflint.runs.complaints import complaint, permission_problem
 from rooflint.runs.launch import environment, recorder_command, write_settings
-from rooflint.runs.ncu import ncu_command, ncu_version
-from rooflint.runs.plan import BUDGET_S, Plan, choose
+from rooflint.runs.ncu import limits_launches_of_a_shape, ncu_command, ncu_version
+from rooflint.runs.plan import COVERAGE, Plan, choose
 from rooflint.runs.process import run_process
 from rooflint.runs.request import Progress
 
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from threading import Event
 
     from rooflint.runs.request import ProfileRequest
+
+TOLD = "counters.told.json"
+"""What the recorder says of how it went."""
 
 STARTING_S = 60.0
 """What ncu and a fresh start of CUDA may take on top of the script itself."""
@@ -54,28 +59,33 @@ def add_counters(
         return
     tell(Progress("reading", "reading the timeline to choose what ncu measures"))
     try:
-        from rooflint.profiles import read
-
-        plan = choose(read(folder))
+        executions = read_executions(folder)
     except ProfileError as error:
         recordings.add_note(folder, f"There are no counters, since the timeline is odd: {error}")
         return
-    if not plan.launch_count:
+    budget_s = request.ncu_budget_s
+    plan = executions and choose(executions, budget_s, lambda: limits_launches_of_a_shape(ncu))
+    if plan is None or not plan.launch_count:
         recordings.add_note(
-            folder, "There are no counters: no line launched a kernel that ncu could measure."
+            folder,
+            "There are no counters: no launch that ncu could measure fits into"
+            f" {budget_s:g} s of measuring (--ncu-budget)."
+            if plan is not None and plan.cut
+            else "There are no counters: no line launched a kernel that ncu could measure.",
         )
         return
-    tell(Progress("counters", _announcement(plan)))
+    tell(Progress("counters", _announcement(plan, budget_s)))
     note = _measure(request, folder, timeline_s, ncu, plan, cancelled)
     if note:  # the report, which follows at once, says it
         recordings.add_note(folder, note)
 
 
-def _announcement(plan: Plan) -> str:
-    return (
-        f"the script runs again under ncu, which measures about {plan.launch_count} launches:"
+def _announcement(plan: Plan, budget_s: float) -> str:
+    text = (
+        f"the script runs again under ncu, which measures up to {plan.launch_count} launches:"
         f" {plan.covered_ratio:.0%} of the GPU time"
     )
+    return f"{text}, as far as {budget_s:g} s allow (--ncu-budget)" if plan.cut else text
 
 
 def _measure(
@@ -90,23 +100,29 @@ def _measure(
     meta = recordings.read_meta(folder)
     window = recordings.part(meta, "window")
     calls = window.get("steps_are_calls", False)  # of whom, that may call no more
+    budget_s = request.ncu_budget_s
     settings = write_settings(
         folder,
         request,
         "counters",
-        step=window.get("first_step") if window.get("step_count") and not calls else None,
+        step=(window.get("first_step") or 0) + plan.step
+        if window.get("step_count") and not calls
+        else None,
         # Steps are counted only where an optimizer tells of them.
         loop=window.get("step_line") if window.get("steps_seen") is None and not calls else None,
-        plan=_as_settings(plan),
+        plan=plan.as_settings(),
+        budget_s=budget_s,
         process=meta.get("process"),
     )
     report, log = folder / recordings.COUNTERS, folder / "ncu.log"
     output: deque[str] = deque(maxlen=100)
+    told = folder / TOLD
     start = time.monotonic()
-    limit_s = STARTING_S + 3 * timeline_s + 3 * BUDGET_S
+    limit_s = STARTING_S + 3 * timeline_s + 3 * budget_s
+    command = recorder_command(request, settings)
     try:
         code = run_process(
-            ncu_command(ncu, report, log, recorder_command(request, settings)),
+            ncu_command(ncu, report, log, command, shape_limit=plan.shape_limit),
             cwd=request.cwd,
             environment=environment(request),
             hear=output.append,  # the script has said it all in its first run
@@ -114,18 +130,15 @@ def _measure(
             limit_s=limit_s,
         )
         said = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+        out_of_time = told.exists() and json.loads(told.read_bytes()).get("out_of_time", False)
     finally:
-        for temporary in (settings, log):
+        for temporary in (settings, log, told):
             temporary.unlink(missing_ok=True)
     if report.exists():
         meta["versions"] = {**recordings.part(meta, "versions"), "ncu": ncu_version(ncu)}
         recordings.write_meta(folder, meta)
-        if plan.cut:
-            return (
-                f"Counters cover {plan.covered_ratio:.0%} of the GPU time: more did not fit into"
-                f" {BUDGET_S:.0f} s of measuring."
-            )
-        return None
+        recordings.write_plan(folder, plan.as_expected())
+        return what_was_cut(plan, budget_s, out_of_time)
     if cancelled.is_set():
         return "There are no counters: the second run was cancelled."
     if time.monotonic() - start > limit_s:
@@ -146,12 +159,24 @@ def _how_ncu_ended(code: int, ncu: Path) -> str:
     )
 
 
-def _as_settings(plan: Plan) -> dict[str, dict[str, int]]:
-    places = sorted({*plan.forward, *plan.backward})
-    return {
-        f"{path}:{line}": {
-            "forward": plan.forward.get((path, line), 0),
-            "backward": plan.backward.get((path, line), 0),
-        }
-        for path, line in places
-    }
+def what_was_cut(plan: Plan, budget_s: float, out_of_time: bool) -> str | None:
+    """Why counters do not cover what they should."""
+    if out_of_time:
+        return (
+            f"Measuring took longer than expected, and ended after {budget_s:g} s"
+            " (--ncu-budget): the rest has no counters."
+        )
+    if plan.cut:
+        seconds = plan.needed_s
+        more = f": {seconds:.0f} s would do for {COVERAGE:.0%}" if seconds else ""
+        return (
+            f"Counters were planned for {plan.covered_ratio:.0%} of the GPU time: more launches"
+            f" did not fit into {budget_s:g} s of measuring (--ncu-budget){more}."
+        )
+    if plan.reach_ratio < COVERAGE:
+        return (
+            f"Counters were planned for {plan.covered_ratio:.0%} of the GPU time: the rest is of"
+            " launches that the measured step does not make, that no line or node can be told"
+            " for, or of NCCL, which ncu cannot measure."
+        )
+    return None

@@ -54,9 +54,19 @@ METRICS = (
 
 
 def ncu_command(
-    ncu: Path, report: Path, log: Path, command: Sequence[str], *, metrics: Sequence[str] = METRICS
+    ncu: Path,
+    report: Path,
+    log: Path,
+    command: Sequence[str],
+    *,
+    metrics: Sequence[str] = METRICS,
+    shape_limit: int | None = None,
 ) -> list[str]:
-    """`command` under ncu: measured is what the recorder opens the window for."""
+    """`command` under ncu: measured is what the recorder opens the window for.
+
+    `shape_limit`: of launches with the same grid, block and shared memory only so many.
+    """
+    limit = ("--filter-mode", "per-launch-config", "--launch-count", str(shape_limit))
     return [
         str(ncu),
         "--target-processes",
@@ -65,6 +75,10 @@ def ncu_command(
         "--profile-from-start",
         "off",
         "--nvtx",
+        # They wait for other processes, for ever if they are run again alone.
+        "--kernel-name",
+        "regex:^(?!nccl)",
+        *(limit if shape_limit is not None else ()),
         # Other people's clocks are theirs.
         "--clock-control",
         "none",
@@ -96,6 +110,17 @@ def find_ncu() -> Path | None:
     places += [Path("/usr/local/cuda/bin/ncu")]
     places += _newest_first(Path("/usr/local").glob("cuda-*/bin/ncu"))
     return next((place for place in places if os.access(place, os.X_OK)), None)
+
+
+def limits_launches_of_a_shape(ncu: Path) -> bool:
+    """Whether this ncu can count launches of each shape by itself; older ones cannot."""
+    try:
+        said = subprocess.run(
+            [str(ncu), "--help"], capture_output=True, text=True, timeout=30, check=False
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return "per-launch-config" in said
 
 
 def ncu_version(ncu: Path) -> str | None:

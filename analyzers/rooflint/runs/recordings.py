@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 TRACE = "trace.json.gz"
 META = "meta.json"
 COUNTERS = "counters.ncu-rep"
+PLAN = "plan.json"
 
 
 def new_folder(request: ProfileRequest) -> Path:
@@ -84,6 +85,11 @@ def write_meta(folder: Path, meta: dict[str, Any]) -> None:
     part = folder / (META + ".part")
     part.write_text(json.dumps(meta, indent=1) + "\n", encoding="utf-8")
     part.replace(folder / META)
+
+
+def write_plan(folder: Path, plan: dict[str, Any]) -> None:
+    """What ncu was to measure."""
+    (folder / PLAN).write_text(json.dumps(plan) + "\n", encoding="utf-8")
 
 
 def write_source(folder: Path, text: bytes) -> str:

@@ -11,6 +11,8 @@ from typing import Literal
 from rooflint.model import RooflintError
 from rooflint.runs.launchers import split
 
+NCU_BUDGET_S = 30.0
+
 
 @dataclass(frozen=True, slots=True)
 class WindowOptions:
@@ -56,6 +58,14 @@ class ProfileRequest:
     forward_output: bool = True
     """Let the script use our stdin, stdout and stderr; otherwise its output comes as `Progress`."""
     window: WindowOptions = WindowOptions()
+    ncu_budget_s: float = NCU_BUDGET_S
+    """How long ncu may measure, beyond what it takes to start."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.ncu_budget_s < math.inf:
+            raise RooflintError(
+                f"the budget of ncu must be more than 0 s and finite, not {self.ncu_budget_s:g}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +84,7 @@ def request_of(
     *,
     forward_output: bool = True,
     window: WindowOptions = WindowOptions(),
+    ncu_budget_s: float = NCU_BUDGET_S,
 ) -> ProfileRequest:
     """The request of a command line: `FILE ARGS...`, `-m MODULE ARGS...` or `-- LAUNCHER ...`.
 
@@ -100,4 +111,5 @@ def request_of(
         launcher=launcher,
         forward_output=forward_output,
         window=window,
+        ncu_budget_s=ncu_budget_s,
     )
