@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
+import subprocess
+import sys
+import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from profiles.trace_maker import AUTOGRAD, TraceMaker
@@ -19,9 +25,13 @@ from rooflint.profiles.expected import Expected, match, read_expected
 from rooflint.profiles.folder import read_executions
 from rooflint.profiles.kernel_names import normal_name
 from rooflint.profiles.ncu_report import read_report
+from rooflint.runs import run
+from rooflint.runs.launch import LAUNCHER
 from rooflint.runs.plan import LAUNCH_S, Plan, choose
+from rooflint.runs.request import ProfileRequest
 
 RECORDINGS = Path(__file__).parent / "profiles" / "recordings"
+SCRIPTS = Path(__file__).parent / "scripts"
 
 
 def executions_of(name: str) -> Executions:
@@ -134,6 +144,45 @@ def test_the_step_that_launches_most_of_the_time_is_measured(tmp_path: Path) -> 
     executions = read_executions(folder)
     assert executions and executions.step == 1
     assert executions.launched_us == executions.total_us == 40
+
+
+def test_a_second_run_finds_every_execution_again(tmp_path: Path) -> None:
+    """Operators stand in for kernels: of modules, custom functions, checkpoints, double backwards.
+
+    Operators that the script writes down appear twice in a trace, the inner one is the work.
+    """
+    pytest.importorskip("torch")
+    script = tmp_path / "counted.py"
+    shutil.copy(SCRIPTS / "counted.py", script)
+    shutil.copytree(SCRIPTS / "site-packages", tmp_path / "site-packages")
+    folder = run(request_for(script), lambda progress: None, threading.Event())
+    trace = json.loads(gzip.decompress((folder / "trace.json.gz").read_bytes()))
+    trace["traceEvents"] += list(kernels_of_operators(trace["traceEvents"]))
+    (folder / "trace.json.gz").write_bytes(gzip.compress(json.dumps(trace).encode()))
+    found = read_executions(folder)
+    assert found and found.launched_us == pytest.approx(found.total_us)
+    everything = replace(choose(found), executions=found.executions)
+    window = json.loads((folder / "meta.json").read_text())["window"]
+    settings = tmp_path / "settings.json"
+    settings.write_text(
+        json.dumps(
+            {
+                "mode": "counters",
+                "root": str(tmp_path),
+                "step": window["first_step"] + found.step,
+                "loop": None,
+                "plan": everything.as_settings(),
+                "budget_s": 60,
+            }
+        )
+    )
+    words = [sys.executable, str(LAUNCHER), str(settings), str(script)]
+    said = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    measured = measured_of(said.stdout.splitlines())
+    assert len(found.executions) > 40
+    for number, execution in enumerate(found.executions):
+        expected = [found.kernels[launch].name for launch in execution.launches]
+        assert measured[number] == expected, execution.identity
 
 
 # --- the choice -------------------------------------------------------------------------
@@ -294,6 +343,61 @@ def identities(trace: TraceMaker, folder: Path) -> list[tuple[Identity, int]]:
     found = read_executions(recorded(trace, folder))
     assert found
     return [(execution.identity, len(execution.launches)) for execution in found.executions]
+
+
+def request_for(script: Path) -> ProfileRequest:
+    return ProfileRequest(
+        python=sys.executable,
+        target=(str(script),),
+        cwd=str(script.parent),
+        root=str(script.parent),
+        forward_output=False,
+    )
+
+
+OPERATORS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::relu", "aten::tanh")
+
+
+def kernels_of_operators(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """A launch and a kernel in each operator that lies within one of its name."""
+    of_thread: defaultdict[Any, list[dict[str, Any]]] = defaultdict(list)
+    for event in events:
+        if event.get("ph") == "X" and event.get("name") in OPERATORS:
+            of_thread[event["tid"]].append(event)
+    number = 10**6
+    for thread, own in of_thread.items():
+        own.sort(key=lambda event: (event["ts"], -event["dur"]))
+        outer_ends = 0.0
+        for event in own:
+            if event["ts"] >= outer_ends:
+                outer_ends = event["ts"] + event["dur"]
+                continue
+            number += 1
+            at = {"ph": "X", "ts": event["ts"] + event["dur"] / 2, "dur": event["dur"] / 10}
+            ids = {"correlation": number, "device": 0, "stream": 7}
+            yield {
+                **at, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": event["pid"],
+                "tid": thread, "args": {"correlation": number},
+            }  # fmt: skip
+            yield {**at, "cat": "kernel", "name": event["name"], "pid": 0, "tid": 7, "args": ids}
+
+
+def measured_of(lines: Iterable[str]) -> dict[int, list[str]]:
+    """The operators that were measured, by the number of the execution."""
+    measured: defaultdict[int, list[str]] = defaultdict(list)
+    ranges: list[int] = []
+    measures = False
+    for line in lines:
+        _, hash_sign, number = line.partition(" #")
+        if hash_sign:
+            ranges.append(int(number))
+        elif line == "pop":
+            ranges.pop()
+        elif line in ("measure", "rest"):
+            measures = line == "measure"
+        elif line in OPERATORS and measures:
+            measured[ranges[-1]].append(line)
+    return measured
 
 
 def executions(

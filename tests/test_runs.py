@@ -350,8 +350,20 @@ def test_a_line_of_a_library_is_measured_below_the_planned_line_alone(tmp_path: 
     call = line_of("F.linear(input, self.weight, self.bias)", library)
     first, other = line_of("y = layer(x)", script), line_of("z = layer(y)", script)
     plan = [
-        {"mark": f"{library}:{call}", "ordinal": 1, "below": f"{script}:{first}", "nodes": []},
-        {"mark": f"{library}:{call}", "ordinal": 2, "below": f"{script}:{first}", "nodes": []},
+        {
+            "mark": f"{library}:{call}",
+            "ordinal": 1,
+            "below": f"{script}:{first}",
+            "nodes": [],
+            "times": 1,
+        },
+        {
+            "mark": f"{library}:{call}",
+            "ordinal": 2,
+            "below": f"{script}:{first}",
+            "nodes": [],
+            "times": 1,
+        },
     ]
     for number, entry in enumerate(plan):
         entry["name"] = f"{script}:{first} #{number}"
@@ -545,6 +557,7 @@ def execution(
         "ordinal": ordinal,
         "below": None,
         "nodes": [list(node) for node in nodes],
+        "times": 1,
         "name": f"{script}:{line}{backward}",
     }
 

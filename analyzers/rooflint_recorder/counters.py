@@ -228,12 +228,14 @@ class NcuWindow:
             wanted = of_line.setdefault(entry["ordinal"], _Wanted(entry["below"]))
             for offset, name in entry["nodes"]:
                 wanted = wanted.nodes.setdefault((offset, name), _Wanted(None))
-            wanted.name = entry["name"]
-            self.left += 1
+            wanted.name, wanted.times = entry["name"], entry["times"]
+            self.left += wanted.times
         self._library_lines = frozenset(plan["library_lines"])
         self._ordinals = dict.fromkeys(self._wanted, 0)
         self._nodes: dict[int, tuple[str, _Wanted]] = {}
         """Nodes of the autograd graph that are to be measured, by their sequence number."""
+        self._hooked: set[tuple[int, str]] = set()
+        """Those that will tell when they begin; a graph that is kept runs again."""
         self._threads: list[_Thread] = []
         self._local = threading.local()
         self._lock = threading.Lock()
@@ -356,8 +358,9 @@ class NcuWindow:
             if wanted is not None and called == name:
                 del self._nodes[number]
                 planned.append((node, wanted))
-            elif not name.endswith("AccumulateGrad"):  # this is of the node before
-                others.append(node)
+                self._hooked.add((number, name))
+            elif (number, name) not in self._hooked and not name.endswith("AccumulateGrad"):
+                others.append(node)  # that one is of the node before
         if planned:
             for node, wanted in planned:
                 node.register_prehook(functools.partial(self._node_begins, wanted))
@@ -375,26 +378,27 @@ class NcuWindow:
     def _node_begins(self, wanted: _Wanted, gradients: Any) -> None:
         thread = self.thread()
         self._end_node(thread)
-        if self._is_open and not wanted.came:
-            wanted.came = True
-            thread.node = wanted, self.next_node(), thread.measures
-            self.enter(thread, wanted.name)
+        if self._is_open:
+            wanted.times -= 1  # it may run again in a backward pass that the plan knows nothing of
+            name = wanted.name if wanted.times >= 0 else None
+            thread.node = wanted, name, self.next_node(), thread.measures
+            self.enter(thread, name)
 
     def _other_node_begins(self, gradients: Any) -> None:
         self._end_node(self.thread())
 
     def _end_node(self, thread: _Thread) -> None:
         if thread.node is not None:
-            wanted, first, measured_before = thread.node
+            wanted, name, first, measured_before = thread.node
             thread.node = None
             self.expect(wanted.nodes, first)
-            self.leave(thread, wanted.name, measured_before and thread.measures)
+            self.leave(thread, name, measured_before)
 
 
 class _Wanted:
     """An execution, or a node, that is to be measured, or that makes nodes which are."""
 
-    __slots__ = ("below", "came", "name", "nodes")
+    __slots__ = ("below", "name", "nodes", "times")
 
     def __init__(self, below: str | None) -> None:
         self.below = below
@@ -402,7 +406,8 @@ class _Wanted:
         self.name: str | None = None
         """That of its range, if it is measured itself."""
         self.nodes: dict[tuple[int, str], _Wanted] = {}
-        self.came = False
+        self.times = 0
+        """How often it is still to come."""
 
 
 class _Thread:
@@ -415,8 +420,9 @@ class _Thread:
         self.measures = False
         self.line: str | None = None
         """The user's line that it is in."""
-        self.node: tuple[_Wanted, int, bool] | None = None
-        """The node, the number of the first node it may make, whether it was measured before."""
+        self.node: tuple[_Wanted, str | None, int, bool] | None = None
+        """The node that it is in, and its range; the number of the first node that this one makes;
+        whether the thread was measured before."""
 
 
 class _PlannedLine:

@@ -58,6 +58,8 @@ class Execution:
     identity: Identity
     launches: tuple[int, ...]
     """Which of the kernels it launched, in order."""
+    times: int = 1
+    """How often it ran: a node runs again in another backward pass, if its graph is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +101,17 @@ def find_executions(
     sweep = _Sweep(timeline, attribution, spans_ns[step])
     owners = sweep.owners(call for call, _ in launches[step])
     of_identity: defaultdict[Identity, list[int]] = defaultdict(list)
+    rows: defaultdict[Identity, set[int]] = defaultdict(set)
     for call, number in launches[step]:
         identity = sweep.identity(owners[call])
         if identity is not None:
             of_identity[identity].append(number)
+            rows[identity].add(owners[call])
     return Executions(
         step=step,
         executions=tuple(
-            Execution(identity, tuple(numbers)) for identity, numbers in of_identity.items()
+            Execution(identity, tuple(numbers), len(rows[identity]))
+            for identity, numbers in of_identity.items()
         ),
         kernels=tuple(kernels.numbers),
         gpu_us=tuple(ns / 1000 for ns in kernels.ns),

@@ -67,6 +67,7 @@ class Plan:
                     "ordinal": execution.identity.ordinal,
                     "below": execution.identity.below,
                     "nodes": [[node.offset, node.name] for node in execution.identity.nodes],
+                    "times": execution.times,
                     "name": self._name(number),
                 }
                 for number, execution in enumerate(self.executions)
