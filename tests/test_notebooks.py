@@ -145,12 +145,18 @@ def test_what_is_no_notebook_gets_one_sentence(
     assert (code, out) == (2, "") and sentence in err and err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"kernelspec": {"name": "ir", "language": "R"}},
+        {"kernelspec": {"name": "ir"}},
+        {"language_info": {"name": "R"}},
+    ],
+)
 def test_a_notebook_in_another_language_is_left_out_and_told_if_it_was_named(
-    tmp_path: Path, capsys: Any
+    metadata: dict[str, Any], tmp_path: Path, capsys: Any
 ) -> None:
-    path = write_notebook(
-        tmp_path / "a.ipynb", "x <- 1", kernelspec={"name": "ir", "language": "R"}
-    )
+    path = write_notebook(tmp_path / "a.ipynb", "x <- 1", **metadata)
     code, _, err = check(capsys, path)
     assert code == 0 and err == f"rooflint: {path} is a notebook in R: only Python is read.\n"
     assert check(capsys, tmp_path)[2] == ""

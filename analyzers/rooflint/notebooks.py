@@ -28,6 +28,10 @@ _NAME = re.compile(r"[\w-]+")
 _LANGUAGES = re.compile(r"i?python\d*(?:\.\d+)*", re.IGNORECASE)
 
 
+_KERNELS = {"ir": "R", "julia": "Julia"}
+"""What those speak that are common on Colab."""
+
+
 class OtherLanguage(RooflintError):
     """A notebook that holds no Python."""
 
@@ -233,7 +237,9 @@ def _python_cells(notebook: dict[str, Any]) -> Iterator[tuple[int, str, str]]:
 def _language(metadata: dict[str, Any]) -> str:
     """What the kernel speaks, as far as the notebook says."""
     kernel, info = _object(metadata.get("kernelspec")), _object(metadata.get("language_info"))
-    return str(info.get("name") or kernel.get("language") or "python")
+    told = info.get("name") or kernel.get("language")
+    # Colab names the kernel alone.
+    return str(told or _KERNELS.get(str(kernel.get("name")).partition("-")[0]) or "python")
 
 
 def _object(value: object) -> dict[str, Any]:
