@@ -13,10 +13,13 @@ import pytest
 from profiles.trace_maker import TraceMaker
 
 from rooflint.model import Counters, KernelCost, ProfileError, Recording
+from rooflint.outputs.json import render as render_json
+from rooflint.outputs.text import render as render_text
 from rooflint.profiles import read
 from rooflint.profiles.counters import Launch, counters_of, to_base_unit
 from rooflint.profiles.kernel_names import base_name, normal_name
 from rooflint.profiles.ncu_report import read_report
+from rooflint.report import make_report
 
 RECORDINGS = Path(__file__).parent / "profiles" / "recordings"
 REFERENCE: dict[str, Any] = json.loads((RECORDINGS / "reference.json").read_text())["files"]
@@ -605,3 +608,14 @@ def test_a_table_that_is_cut_off_keeps_its_whole_rows(tmp_path: Path, kept: floa
     counters = only(read(path))
     assert counters.dram_read_bytes in (5000, None)
     assert counters.dram_write_bytes in (5000, None)
+
+
+def test_a_report_without_durations_shows_none(tmp_path: Path) -> None:
+    recording = details(tmp_path, [["S", "lts__t_sector_hit_rate.pct", "%", "53.2"]])
+    report = make_report(recording)
+    assert recording.gpu_busy_us is None
+    (kernel,) = json.loads(render_json(report))["kernels"]
+    assert kernel["gpu_us"] is None and kernel["work"] is None
+    assert kernel["verdict"] == "unknown"
+    row = next(row for row in render_text(report, color=False).splitlines() if "f(int)" in row)
+    assert row.split() == ["f(int)", "–", "1", "–", "–", "unknown"]

@@ -40,7 +40,7 @@ def _report(report: Report) -> dict[str, object]:
     functions = {path: functions_by_line(text) for path, text in texts.items()}
     return {
         "device": recording.device.name,
-        "step_us": recording.step_us,
+        "step_us": recording.step_us or None,
         "step_count": len(recording.steps),
         "gpu_busy_us": recording.gpu_busy_us,
         "gpu_span_us": recording.gpu_span_us,
@@ -61,7 +61,7 @@ def _report(report: Report) -> dict[str, object]:
         "unattributed_us": recording.unattributed_us,
         "lines": [_line(line, functions.get(line.path, {}), texts) for line in report.lines],
         "kernels": [_kernel(kernel, texts) for kernel in report.kernels],
-        "window_us": recording.window_us,
+        "window_us": recording.window_us or None,
         "window_busy_us": recording.busy_us,
         "plain_step_us": recording.plain_step_us,
         "counters_ratio": recording.counters_ratio,
@@ -206,7 +206,7 @@ def _kernel(report: KernelReport, texts: Mapping[str, str]) -> dict[str, object]
         "path": kernel.path,
         **line_fields(kernel.path, kernel.line, texts),
         "launch_count": kernel.launch_count,
-        "gpu_us": kernel.gpu_us,
+        "gpu_us": kernel.gpu_us or None,  # ncu was not asked how long it took
         **_verdict(report.verdict),
         "backward": kernel.backward,
         "grid": kernel.grid,

@@ -252,7 +252,7 @@ class _Page:
             f" {name}",
             column.show(us * recording.step_count),
             show_number(kernel.launch_count),
-            show_us(us / max(1, kernel.launch_count)),
+            show_us(us / max(1, kernel.launch_count)) if us else DASH,
             share,
             self._verdict(verdict),
         )

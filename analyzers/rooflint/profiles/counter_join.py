@@ -58,7 +58,7 @@ def recording_of_launches(path: Path, launches: Sequence[Launch]) -> Recording:
         ),
         steps=(),
         window_us=total_us,
-        gpu_busy_us=total_us,
+        gpu_busy_us=total_us or None,
         gpu_span_us=None,
         kernel_count=len(launches),
         sync_calls=(),
