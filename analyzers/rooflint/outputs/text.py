@@ -302,14 +302,15 @@ class _Page:
         if peaks := recording.peaks:
             kind = {"ncu": "ncu", "measured": "measured", "estimated": "datasheet"}
             yield ""
-            yield self._dim(f" peaks: {kind[peaks.provenance]}, {peaks.source}")
+            text = f" peaks: {kind[peaks.provenance]}, {peaks.source}"
+            yield from map(self._dim, _wrap(text, 8))
         elif not _has_peaks(recording):
             name = recording.device.name
             why = f"not known of {name}; `rooflint doctor --measure` on it finds them out"
             if re.match(r"(NVIDIA |AMD )?GPU\b", name):
                 why = "not known, since the recording does not name its GPU"
             yield ""
-            yield self._dim(f" peaks: {why}")
+            yield from map(self._dim, _wrap(f" peaks: {why}", 8))
 
     def _gains(self) -> Iterator[str]:
         report, recording = self.report, self.report.recording
