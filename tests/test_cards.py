@@ -146,7 +146,7 @@ def test_each_number_stands_beside_how_it_is_known():
 
 def test_numbers_of_a_part_of_a_line_say_of_how_much():
     shown = card(replace(MEASURED, work=replace(WORK, covered_ratio=0.62)))
-    assert "| measured by ncu | 62 % of its time; of the rest nothing is known | ncu |" in shown
+    assert "| measured by ncu | 62 % of its time, not the rest | ncu |" in shown
     assert "| DRAM traffic | 284 MB; 100 MB expected | ncu, 62 % |" in shown
     assert (
         "| occupancy | 71 % of 100 % possible; 32 registers a thread; 1.93 waves | ncu, 62" in shown
@@ -190,6 +190,15 @@ def test_the_costliest_kernels_of_a_line_are_named_with_what_limits_them():
         "| kernel | `aten::sigmoid` `kernel_2`, 20 µs in 24 launches: latency-bound | ncu |",
         "| kernels | 1 more | measured |",
     ]
+
+
+def test_launches_of_a_kernel_that_differ_say_how_much():
+    assert KERNEL.counters
+    uneven = replace(KERNEL, counters=replace(KERNEL.counters, shortest_us=6.0, longest_us=9.5))
+    judged = (KernelReport(uneven, LATENCY_BOUND), KernelReport(KERNEL, LATENCY_BOUND))
+    rows = [row for row in card(replace(MEASURED, judged=judged)).splitlines() if "sigmoid" in row]
+    assert "330 µs in 24 launches of 6 µs to 9.5 µs: latency-bound" in rows[0]
+    assert "330 µs in 24 launches: latency-bound" in rows[1]
 
 
 def test_what_a_long_reason_says_besides_is_in_the_table():

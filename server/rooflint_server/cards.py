@@ -45,6 +45,8 @@ REASON_LENGTH = 120
 WHOLE_RATIO = 0.95
 """What is known of less of a line's time is labelled with how much that is."""
 PADDING_RATIO = 1.005
+SPREAD_RATIO = 1.2
+"""Launches that differ by less are alike."""
 GAIN_RATIO = 0.01
 """What a step would be shorter by less than this is not mentioned."""
 
@@ -222,7 +224,7 @@ def _work(report: LineReport, recording: Recording) -> Iterator[Row]:
     work, cost, steps = report.work, report.cost, recording.step_count
     part = _part(work)
     if work and work.counters and part:
-        held = f"{show_share(work.covered_ratio)} of its time; of the rest nothing is known"
+        held = f"{show_share(work.covered_ratio)} of its time, not the rest"
         yield Row("measured by ncu", held, "ncu")
     flop, known = (work.flop, work.flop_provenance) if work else (None, None)
     if work and flop is not None:
@@ -359,13 +361,23 @@ def _kernels(report: LineReport, recording: Recording) -> Iterator[Row]:
         us = kernel.gpu_us or (judged.work.duration_us if judged.work else 0.0)
         count = kernel.launch_count / steps
         times = f" in {show_number(count)} launches" if count > 1 else ""
-        shown = f"{_kernel_name(kernel)}, {show_us(us / steps)}{times}: {verdict.limiter}"
+        spread = _show_spread(kernel.counters)
+        shown = f"{_kernel_name(kernel)}, {show_us(us / steps)}{times}{spread}: {verdict.limiter}"
         if verdict.roof_ratio is not None:
             shown += f", {show_share(verdict.roof_ratio)} of its roof"
         yield Row("kernel", shown, verdict.provenance)
     left_out = len(report.judged) - MOST_KERNELS
     if left_out > 0:
         yield Row("kernels", f"{left_out} more", "measured")
+
+
+def _show_spread(counters: Counters | None) -> str:
+    """How much launches of a kernel differ, where they do."""
+    if counters is None or counters.shortest_us is None or counters.longest_us is None:
+        return ""
+    if counters.longest_us < SPREAD_RATIO * counters.shortest_us:
+        return ""
+    return f" of {show_us(counters.shortest_us)} to {show_us(counters.longest_us)}"
 
 
 def _kernel_name(kernel: KernelCost) -> str:
