@@ -619,3 +619,24 @@ def test_a_report_without_durations_shows_none(tmp_path: Path) -> None:
     assert kernel["verdict"] == "unknown"
     row = next(row for row in render_text(report, color=False).splitlines() if "f(int)" in row)
     assert row.split() == ["f(int)", "–", "1", "–", "–", "unknown"]
+
+
+def test_peaks_of_tensor_cores_are_those_with_fp32_sums_and_without_sparsity() -> None:
+    """As GeForce has them: half the rate where sums are FP32, which is what torch asks for."""
+    per_cycle = {
+        "fp16_dst_fp16_sparsity_off": 2048.0,
+        "fp16_dst_fp32_sparsity_off": 1024.0,
+        "fp16_dst_fp32_sparsity_on": 2048.0,
+        "bf16_dst_fp32": 2048.0,  # the top-level name has the rate with sparsity
+        "fp64": 32.0,
+    }
+    metrics = {f"{TENSOR}{name}.sum.peak_sustained": peak for name, peak in per_cycle.items()}
+    metrics |= {
+        "dram__bytes.sum.peak_sustained": 64.0,
+        "dram__cycles_elapsed.avg.per_second": 7e9,
+        "sm__cycles_elapsed.avg.per_second": 2e9,
+    }
+    peaks = counters_of([Launch("f", None, None, metrics)]).peaks
+    assert peaks
+    assert peaks.dram_bytes_per_s == 64 * 7e9
+    assert peaks.flop_per_s == {"fp16": 1024 * 2e9, "bf16": 1024 * 2e9, "fp64": 32 * 2e9}
