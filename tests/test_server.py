@@ -625,6 +625,29 @@ async def test_a_trace_from_elsewhere_is_imported_and_cleared(client: LanguageCl
         await execute(client, "rooflint.server.import", "/no/such/trace.json")
 
 
+async def test_the_roofline_page_and_where_its_lines_are_now(
+    client: LanguageClient, tmp_path: Path
+):
+    recordings = Path(__file__).parent / "profiles" / "recordings"
+    target = tmp_path / ".rooflint" / "recordings" / "20261129-160920-train"
+    shutil.copytree(recordings / "train_h200", target)
+    (source,) = (target / "sources").iterdir()
+    script = tmp_path / "train.py"
+    shutil.copy(source, script)
+    uri = script.as_uri()
+    with pytest.raises(JsonRpcException, match=r"nothing was measured around train\.py"):
+        await execute(client, "rooflint.server.page", uri)
+    await execute(client, "rooflint.server.import", str(target))
+    answer = await execute(client, "rooflint.server.page", uri)
+    assert answer["html"].startswith("<!DOCTYPE html>") and "/home/user/project" in answer["html"]
+    asked = {"root": answer["root"], "path": "/home/user/project/train.py", "line": 58}
+    assert await execute(client, "rooflint.server.locate", asked) == {"uri": uri, "line": 57}
+    with pytest.raises(JsonRpcException, match="no file of this project"):
+        await execute(client, "rooflint.server.locate", {**asked, "path": "/etc/passwd"})
+    with pytest.raises(JsonRpcException, match="to find a line"):
+        await execute(client, "rooflint.server.locate", 7)
+
+
 # --- life ---------------------------------------------------------------------------------
 
 

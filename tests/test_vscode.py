@@ -109,6 +109,10 @@ def test_the_page_is_built_from_its_source(vsix: Path, tmp_path: Path) -> None:
         assert kept.read_bytes() == (tmp_path / name).read_bytes(), "run npm run bundle:page"
 
 
+def test_the_roofline_beside_the_editor(vsix: Path) -> None:
+    _play("roofline")
+
+
 def test_the_page_in_a_browser(vsix: Path) -> None:
     _play("page")
 

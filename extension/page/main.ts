@@ -35,7 +35,7 @@ import { summary } from "./summary";
 import { Table } from "./table";
 import { watchTheme } from "./theme";
 import { Timeline } from "./timeline";
-import type { Line, Value } from "./value";
+import { fileName, type Line, type Value } from "./value";
 
 watchTheme();
 const page = document.getElementById("page") as HTMLElement;
@@ -47,8 +47,10 @@ function choose(index: number): void {
   const line = value.lines[index] as Line;
   if (inEditor) {
     reveal(value.files[line.file] ?? "", line.line);
+    table.mark(index);
+  } else {
+    table.show(index);
   }
-  table.show(index);
 }
 
 /** Lines, unless kernels tell more of the time. */
@@ -85,7 +87,9 @@ window.addEventListener("message", (event) => {
   const message: unknown = event.data;
   if (typeof message === "object" && message !== null && "type" in message && message.type === "show") {
     const { path, line } = message as { path?: unknown; line?: unknown };
-    const index = value.lines.findIndex((each) => value.files[each.file] === path && each.line === line);
+    // A recording made elsewhere has other folders above the file.
+    const name = String(path).split(/[\\/]/).pop();
+    const index = value.lines.findIndex((each) => fileName(value, each) === name && each.line === line);
     if (index >= 0) {
       table.show(index);
     }

@@ -39,6 +39,7 @@ export class Roofline {
   });
   #drawn: Points;
   #roofs: Roof[] = [];
+  #roofNames: { text: string; right: number; bottom: number; used: boolean }[] = [];
   #plot: uPlot | undefined;
   /** Where each point is, in CSS pixels of the plot's inside, and how large. */
   #places: Float32Array = new Float32Array();
@@ -272,6 +273,7 @@ export class Roofline {
     ctx.font = FONT.replace("12px", `${12 * scale}px`);
     const taken = this.#drawRoofs(plot, scale);
     this.#drawPoints(plot, scale);
+    this.#nameRoofs(ctx, scale);
     this.#drawLabels(plot, scale, taken);
     ctx.restore();
     this.#placeRing();
@@ -297,6 +299,7 @@ export class Roofline {
       ctx.setLineDash([]);
     };
     const right = bbox.left + bbox.width - 8 * scale;
+    this.#roofNames = [];
     const rows: number[] = [];
     const used = this.#roofs.filter((roof) => roof.used);
     const shown: Roof[] = [];
@@ -320,10 +323,7 @@ export class Roofline {
       line([x, y], at(max, roof.rate), roof.used);
       if (room) {
         rows.push(row);
-        ctx.textAlign = "right";
-        ctx.textBaseline = "bottom";
-        ctx.fillStyle = color(roof.used ? "text" : "muted");
-        ctx.fillText(text, right, row);
+        this.#roofNames.push({ text, right, bottom: row, used: roof.used });
         taken.push({ left: right - width, top: row - 15 * scale, right, bottom: row });
       }
     }
@@ -336,6 +336,20 @@ export class Roofline {
     }
     this.#drawDramLabel(plot, scale, dram, Math.min(...used.map(({ rate }) => rate), solid || max * dram), taken);
     return taken;
+  }
+
+  /** Over the points, which may lie where the names have to stand. */
+  #nameRoofs(ctx: CanvasRenderingContext2D, scale: number): void {
+    ctx.textAlign = "right";
+    ctx.textBaseline = "bottom";
+    ctx.lineJoin = "round";
+    ctx.lineWidth = 4 * scale;
+    ctx.strokeStyle = color("panel");
+    for (const { text, right, bottom, used } of this.#roofNames) {
+      ctx.strokeText(text, right, bottom);
+      ctx.fillStyle = color(used ? "text" : "muted");
+      ctx.fillText(text, right, bottom);
+    }
   }
 
   /** Along its line, where that is lowest and still in sight. */

@@ -89,11 +89,16 @@ export class Table {
       return;
     }
     this.#setOpen(index, true);
-    for (const other of this.#rows.values()) {
-      other.classList.toggle("chosen", other === row);
-    }
+    this.mark(index);
     row.scrollIntoView({ block: "center", behavior: "auto" });
     row.focus({ preventScroll: true });
+  }
+
+  /** Shows which line was chosen, without going there. */
+  mark(index: number): void {
+    for (const [other, row] of this.#rows) {
+      row.classList.toggle("chosen", other === index);
+    }
   }
 
   #how(): HTMLElement {

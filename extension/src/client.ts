@@ -30,7 +30,9 @@ export class Client extends LanguageClient {
         },
         synchronize: { configurationSection: "rooflint" },
         initializationOptions: { profileCommand: "rooflint.profileFile" },
-        markdown: { isTrusted: { enabledCommands: ["rooflint.profileFile", "rooflint.showOutput"] } },
+        markdown: {
+          isTrusted: { enabledCommands: ["rooflint.profileFile", "rooflint.showOutput", "rooflint.showRoofline"] },
+        },
         initializationFailedHandler: () => false,
         errorHandler: {
           // A broken pipe is followed by the end of the process, which is where something is done.

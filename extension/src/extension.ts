@@ -5,6 +5,7 @@ import { ExecuteCommandRequest } from "vscode-languageclient/node";
 import type { FromToolbar } from "./notebook";
 import { Profiler } from "./profile";
 import { onInterpreterSelected } from "./pythonExtension";
+import { Roofline } from "./roofline";
 import { Server } from "./server";
 import { Status } from "./status";
 
@@ -20,6 +21,7 @@ export function activate(context: ExtensionContext): void {
     output,
     status,
     server,
+    new Roofline(context, server, status),
     commands.registerCommand("rooflint.profileFile", (file?: Uri | FromToolbar) => profiler.profileFile(server, file)),
     commands.registerCommand("rooflint.restartServer", () => server.restart()),
     commands.registerCommand("rooflint.showOutput", () => output.show(true)),

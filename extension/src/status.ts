@@ -1,13 +1,16 @@
 /** The status bar item: what rooflint is doing, and what the last profile of this project said. */
 
 import * as path from "node:path";
-import { type Disposable, StatusBarAlignment, ThemeColor, type Uri, window, workspace } from "vscode";
+import { type Disposable, EventEmitter, StatusBarAlignment, ThemeColor, type Uri, window, workspace } from "vscode";
 import { fileOf } from "./notebook";
 import { shorten } from "./summary";
 
 export class Status implements Disposable {
   readonly #item = window.createStatusBarItem("rooflint.status", StatusBarAlignment.Right, 100);
   readonly #watch: Disposable;
+  readonly #measured = new EventEmitter<string>();
+  /** The folder of a project of which something else is known now. */
+  readonly onMeasured = this.#measured.event;
   /** The last profile's summary, by project. */
   readonly #summaries = new Map<string, string>();
   #state: "starting" | "ready" | "failed" = "starting";
@@ -47,11 +50,13 @@ export class Status implements Disposable {
     } else {
       this.#summaries.delete(root);
     }
+    this.#measured.fire(root);
     this.#show();
   }
 
   dispose(): void {
     this.#watch.dispose();
+    this.#measured.dispose();
     this.#item.dispose();
   }
 

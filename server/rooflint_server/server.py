@@ -31,7 +31,7 @@ from pygls.lsp.server import LanguageServer
 import rooflint
 from rooflint.model import Finding, Report, RooflintError
 from rooflint.notebooks import SUFFIX, is_notebook
-from rooflint_server import cards, to_lsp
+from rooflint_server import cards, pages, to_lsp
 from rooflint_server.analysis import Analysis
 from rooflint_server.arguments import to_request, to_settings
 from rooflint_server.document import Document
@@ -632,6 +632,20 @@ async def import_recording(params: lsp.ExecuteCommandParams) -> dict[str, object
         _keep(root, report)
     _show_anew()
     return {"recording": path, "summary": rooflint.summarize(report)}
+
+
+@command("rooflint.server.page")
+async def page(params: lsp.ExecuteCommandParams) -> dict[str, object]:
+    """The roofline page of a file's project; `{"root": folder, "html": ...}`."""
+    root, report = pages.find_measured(params.arguments, session)
+    return {"root": root, "html": await asyncio.to_thread(rooflint.make_page, report)}
+
+
+@command("rooflint.server.locate")
+async def locate(params: lsp.ExecuteCommandParams) -> dict[str, object]:
+    """Where a line of that page is now; `{"uri": ..., "line": counted from 0}`."""
+    path, line = await asyncio.to_thread(pages.find_line, params.arguments, session)
+    return {"uri": to_lsp.to_uri(path), "line": line - 1}
 
 
 @command("rooflint.server.clear")

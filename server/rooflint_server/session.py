@@ -165,13 +165,18 @@ class Session:
 
     def root_of(self, path: str) -> str:
         """The project that a file belongs to: the innermost workspace folder, or its own."""
-        around = [folder for folder in self.folders if _inside(path, folder)]
+        around = [folder for folder in self.folders if is_inside(path, folder)]
         return max(around, key=len, default=self._folder_of(path))
 
     def report_of(self, path: str) -> Report | None:
         """What was measured in the innermost project around a file."""
-        around = [root for root in self.reports if _inside(path, root)]
-        return self.reports[max(around, key=len)] if around else None
+        root = self.measured_root_of(path)
+        return None if root is None else self.reports[root]
+
+    def measured_root_of(self, path: str) -> str | None:
+        """The innermost project around a file in which something was measured."""
+        around = [root for root in self.reports if is_inside(path, root)]
+        return max(around, key=len, default=None)
 
     def is_known(self, document: Document) -> bool:
         """Whether the last analysis is of the document as it stands."""
@@ -270,11 +275,11 @@ class Session:
         """What is known of the files around a file."""
         root = self.root_of(path)
         if root not in self.projects:
-            paths = partial(self._files_of, root)
+            paths = partial(self.files_of, root)
             self.projects[root] = rooflint.open_project(paths, self.text_of, [root])
         return self.projects[root]
 
-    def _files_of(self, root: str) -> Iterable[str]:
+    def files_of(self, root: str) -> Iterable[str]:
         """The files of a root, as far as the one who asks is not told to stop meanwhile."""
         cancelled = self._look.cancelled if self._look else None
         try:
@@ -305,7 +310,7 @@ class Session:
         return self.folders[0] if self.folders else str(Path.cwd())
 
 
-def _inside(path: str, folder: str) -> bool:
+def is_inside(path: str, folder: str) -> bool:
     """Whether a file lies below a folder, by the system's own rules for names."""
     path, folder = os.path.normcase(path), os.path.normcase(folder)
     return path.startswith(folder if folder.endswith(os.sep) else folder + os.sep)

@@ -91,6 +91,11 @@ def to_path(uri: str) -> str | None:
     return uri if scheme == "untitled" else None
 
 
+def to_uri(path: str) -> str:
+    """What a file is called in a message."""
+    return uris.from_fs_path(path) or path
+
+
 def to_place(
     document: Document, position: lsp.Position, encoding: Encoding, uri: str = ""
 ) -> Place:
@@ -267,7 +272,7 @@ def _to_related(
 
 def _read(path: str) -> Document:
     """A file that explains a finding in another; empty if it has gone."""
-    document = Document(uris.from_fs_path(path) or path, path)
+    document = Document(to_uri(path), path)
     with contextlib.suppress(OSError):
         document.rewrite(Path(path).read_text("utf-8", "replace"))
     return document

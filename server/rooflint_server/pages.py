@@ -1,0 +1,71 @@
+"""The roofline page for an editor: what it shows, and where the lines on it are now."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any, cast
+
+import rooflint
+from rooflint.model import Report, RooflintError
+from rooflint_server.session import Session, is_inside
+from rooflint_server.to_lsp import to_path
+
+PAGE_USAGE = "give the URI of a file whose project was profiled"
+LINE_USAGE = 'give {"root": folder, "path": as recorded, "line": number}'
+
+
+def find_measured(arguments: Sequence[Any] | None, session: Session) -> tuple[str, Report]:
+    """The project that a page is asked for, and what was measured there. Raises `RooflintError`."""
+    uri = arguments[0] if arguments and len(arguments) == 1 else None
+    path = to_path(uri) if isinstance(uri, str) else None
+    if path is None:
+        raise RooflintError(f"to show the roofline, {PAGE_USAGE}")
+    root = session.measured_root_of(path)
+    if root is None:
+        raise RooflintError(
+            f"nothing was measured around {Path(path).name} yet: run Profile This File first"
+        )
+    return root, session.reports[root]
+
+
+def find_line(arguments: Sequence[Any] | None, session: Session) -> tuple[str, int]:
+    """Where a line of the page is now: a file of the project, and a line from 1.
+
+    A recording is data: whatever path it names, only files of the project are found.
+    Raises `RooflintError`.
+    """
+    asked: Any = arguments[0] if arguments and len(arguments) == 1 else None
+    options: Mapping[str, Any] = {}
+    if isinstance(asked, Mapping):
+        options = cast("Mapping[str, Any]", asked)
+    root, recorded, line = options.get("root"), options.get("path"), options.get("line")
+    if not isinstance(root, str) or not isinstance(recorded, str) or not isinstance(line, int):
+        raise RooflintError(f"to find a line, {LINE_USAGE}")
+    report = session.reports.get(root)
+    if report is None:
+        raise RooflintError("what the page shows was cleared: profile again")
+    name = PurePath(recorded.replace("\\", "/")).name
+    for path in _candidates(recorded, name, root, session):
+        text = session.text_of(path)
+        file = rooflint.follow_file(report, path, text) if text is not None else None
+        if file is None or file.recorded_path != recorded:
+            continue
+        now = None if file.is_lost else file.line(line)
+        if now is None:
+            raise RooflintError(
+                f"{name} has changed so much that its line {line} cannot be found: profile again"
+            )
+        return path, now
+    raise RooflintError(f"{recorded} was measured, and is no file of this project")
+
+
+def _candidates(recorded: str, name: str, root: str, session: Session) -> Iterator[str]:
+    """The file itself, if it is in the project, then others of its name."""
+    normal = os.path.normpath(recorded)
+    if is_inside(normal, root) and Path(normal).is_file():
+        yield normal
+    for path in session.files_of(root):
+        if PurePath(path).name == name and path != normal:
+            yield path
