@@ -131,6 +131,9 @@ def test_a_timeline_too_long_to_draw_keeps_its_counts_and_loses_no_time_of_work(
     few = rooflint.read_recording(folder).activities
     assert len(few) <= 400 < len(whole)
     assert sum(each.count for each in few) == len(whole)
+    for device in (None, 0):
+        filled = [sum(a.filled_us for a in some if a.device == device) for some in (few, whole)]
+        assert filled[0] == pytest.approx(filled[1])
     assert max(each.end_us for each in few) == max(each.end_us for each in whole)
 
 

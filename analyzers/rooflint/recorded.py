@@ -424,6 +424,8 @@ class Activity:
     line: int | None
     name: str | None
     """The kernel's or the call's; `None`: there is none, or several were put together."""
+    filled_us: float
+    """How much of that time it is: less than all where several were put together."""
     count: int = 1
     """How many were, since they were too many or too short to be seen alone."""
 

@@ -153,7 +153,7 @@ export class Timeline {
       );
     }
     if (joined) {
-      parts.push("What is too short to be seen alone is put together.");
+      parts.push("What is too short to be seen alone is put together, and as high as the time that it fills.");
     }
     if (this.#value.trace) {
       parts.push(`Every event: open ${this.#value.trace} in ui.perfetto.dev, which reads it in your browser.`);
@@ -228,7 +228,9 @@ export class Timeline {
           continue;
         }
         ctx.fillStyle = fill = wanted;
-        ctx.fillRect(left, top, right - left, height);
+        // Of several that were put together, as high as the part of the time that they fill.
+        const filled = us > 0 ? Math.min(1, (timeline.filled_us[row] ?? us) / us) : 1;
+        ctx.fillRect(left, top + (1 - filled) * height, right - left, filled * height);
         until = right;
         const width = right - left;
         if (width > 44 * scale && lane.height >= 18) {
@@ -407,7 +409,8 @@ export class Timeline {
       { name: "from", text: showUs(timeline.start_us[row] ?? 0), known: null },
     ];
     if (count > 1) {
-      facts.push({ name: "together", text: showNumber(count), known: null });
+      facts.push({ name: "put together", text: showNumber(count), known: null });
+      facts.push({ name: "which fill", text: showUs(timeline.filled_us[row] ?? 0), known: "measured" });
     }
     if (name != null) {
       facts.push({

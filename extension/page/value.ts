@@ -102,7 +102,9 @@ export interface Timeline {
   readonly us: readonly number[];
   readonly line: readonly (number | null)[];
   readonly name: readonly (number | null)[];
+  /** How many were put together, being too short to be seen alone, and how much of the time they fill. */
   readonly count: readonly number[];
+  readonly filled_us: readonly number[];
 }
 
 export interface Value {

@@ -258,6 +258,7 @@ class _Value:
             "line": [self._line_at(each) for each in activities],
             "name": [None if each.name is None else self.names[each.name] for each in activities],
             "count": [each.count for each in activities],
+            "filled_us": [round(each.filled_us, 3) for each in activities],
         }
 
     def _line_at(self, activity: Activity) -> int | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rooflint.model import Activity, Doings
 from rooflint.profiles.doing import Doing
@@ -20,18 +20,22 @@ from rooflint.profiles.waits import Wait
 MOST = 12_000
 """Stretches that are kept in all."""
 
+LONGEST = 64
+"""What is put together is no longer than this many times what cannot be told apart: how full a
+long stretch is may change within it."""
+
 HOST = -1
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _Stretch:
+class _Stretch(NamedTuple):
     start_ns: int
     end_ns: int
     what: Doings
     place: int
     name: int
     """Of one kernel or copy; -1: of several, or none."""
-    count: int = 1
+    filled_ns: int
+    pieces: int = 1
 
     @property
     def length_ns(self) -> int:
@@ -61,13 +65,14 @@ class Activities:
             what: Doings = "copy" if kind == COPY else "set"
             if kind == KERNEL:
                 what = "communication" if self._sends[name] else "kernel"
-            stretch = _Stretch(gpu.start_ns[row], gpu.end_ns[row], what, place_of(row), name)
+            start, end = gpu.start_ns[row], gpu.end_ns[row]
+            stretch = _Stretch(start, end, what, place_of(row), name, end - start)
             self._add((gpu.device[row], False), stretch)
 
     def add_gap(self, gap: Part) -> None:
         """When nothing ran on a device; that it copied or sent meanwhile is drawn as work."""
         if gap.cause not in ("copy", "communication"):
-            stretch = _Stretch(gap.start_ns, gap.end_ns, gap.cause, gap.place, -1)
+            stretch = _Stretch(gap.start_ns, gap.end_ns, gap.cause, gap.place, -1, gap.ns)
             self._add((gap.device, True), stretch)
 
     def add_waits(self, waits: Iterable[Wait], window_ns: tuple[int, int]) -> None:
@@ -76,7 +81,8 @@ class Activities:
             if window_ns[0] <= wait.start_ns < window_ns[1]:
                 place = self._attribution.place_of[wait.row]
                 name = self._timeline.host.name[wait.row]
-                self._add((HOST, True), _Stretch(wait.start_ns, wait.end_ns, "wait", place, name))
+                start, end = wait.start_ns, wait.end_ns
+                self._add((HOST, True), _Stretch(start, end, "wait", place, name, end - start))
 
     def add_doing(self, doing: Doing, window_ns: tuple[int, int]) -> None:
         """What the host did."""
@@ -86,7 +92,7 @@ class Activities:
             place, loading = doing.place[number], doing.loading[number]
             if end > start and (place != NOWHERE or loading):
                 what: Doings = "data loading" if loading else "host"
-                self._add((HOST, False), _Stretch(start, end, what, place, -1))
+                self._add((HOST, False), _Stretch(start, end, what, place, -1, end - start))
 
     def found(self, first_ns: int) -> tuple[Activity, ...]:
         """All by device, the host last, in order of their start, counted from `first_ns`."""
@@ -103,7 +109,8 @@ class Activities:
                 path=places[stretch.place].path if stretch.place >= 0 else None,
                 line=places[stretch.place].line if stretch.place >= 0 else None,
                 name=names[stretch.name] if stretch.name >= 0 else None,
-                count=stretch.count,
+                filled_us=min(stretch.filled_ns, stretch.length_ns) / 1000,
+                count=stretch.pieces,
             )
             for lane in lanes
             for stretch in sorted(self._lanes[lane])
@@ -132,7 +139,12 @@ def _put(stretches: list[_Stretch], stretch: _Stretch, tolerance_ns: int) -> Non
     """Behind the others, or together with the last: of one line if the two are near, of several
     if they are short too."""
     last = stretches[-1] if stretches else None
-    if last is None or stretch.start_ns - last.end_ns > tolerance_ns or tolerance_ns < 0:
+    if (
+        last is None
+        or tolerance_ns < 0
+        or stretch.start_ns - last.end_ns > tolerance_ns
+        or stretch.end_ns - last.start_ns > LONGEST * tolerance_ns
+    ):
         stretches.append(stretch)
         return
     same = (last.what, last.place) == (stretch.what, stretch.place)
@@ -145,5 +157,6 @@ def _put(stretches: list[_Stretch], stretch: _Stretch, tolerance_ns: int) -> Non
         last.what if last.length_ns >= stretch.length_ns else stretch.what,
         last.place if last.place == stretch.place else NOWHERE,
         last.name if last.name == stretch.name else -1,
-        last.count + stretch.count,
+        last.filled_ns + stretch.filled_ns,
+        last.pieces + stretch.pieces,
     )
