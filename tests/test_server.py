@@ -29,6 +29,8 @@ from pytest_lsp import (
     make_test_lsp_client,
 )
 
+import rooflint
+from rooflint.model import Report
 from rooflint_server import analysis, server, session, to_lsp
 from rooflint_server.document import Document
 from rooflint_server.session import Session
@@ -94,6 +96,8 @@ for step in itertools.count():
 """
 
 PUSHING = client_capabilities("visual-studio-code")
+assert PUSHING.workspace
+PUSHING.workspace.inlay_hint = lsp.InlayHintWorkspaceClientCapabilities(refresh_support=True)
 
 
 @pytest_lsp.fixture(config=SERVER)
@@ -109,6 +113,17 @@ async def pulling(lsp_client: LanguageClient, tmp_path: Path):
     assert can.workspace
     can.workspace.diagnostics = lsp.DiagnosticWorkspaceClientCapabilities(refresh_support=True)
     await begin(lsp_client, tmp_path, can)
+    yield
+    await lsp_client.shutdown_session()
+
+
+@pytest_lsp.fixture(config=SERVER)
+async def drawing(lsp_client: LanguageClient, tmp_path: Path):
+    """An editor that marks lines by what they cost."""
+    editor: Any = lsp_client
+    editor.heat = []
+    editor.feature("rooflint/heat")(lambda params: editor.heat.append(plain(params)))
+    await begin(lsp_client, tmp_path, PUSHING, {"heat": True})
     yield
     await lsp_client.shutdown_session()
 
@@ -575,7 +590,7 @@ async def test_what_lines_cost_stands_at_their_ends(client: LanguageClient, tmp_
     assert 92 not in hints  # `loss.item()` waits for 0.07 % of the step
     change(client, uri, 2, (55, 16), (55, 16), "1 * ")
     change(client, uri, 3, (0, 0), (0, 0), "# one\n")
-    assert (await hints_of(client, uri))[56] == "GPU 2.94 ms (18 %) · (stale)"
+    assert (await hints_of(client, uri))[56] == "GPU 2.94 ms (18 %) (stale)"
     client.workspace_did_change_configuration(
         lsp.DidChangeConfigurationParams({"rooflint": {"inlayHints": False}})
     )
@@ -603,7 +618,7 @@ async def test_the_editor_is_told_to_ask_again_once_something_was_measured(
 async def test_an_edited_file_whose_measured_text_is_lost_says_since_when(
     client: LanguageClient, tmp_path: Path
 ):
-    folder = tmp_path / ".rooflint" / "recordings" / "h200"
+    folder = tmp_path / ".rooflint" / "recordings" / "train_h200"
     example_project("train_h200", tmp_path)
     for source in (folder / "sources").iterdir():
         source.unlink()
@@ -616,10 +631,140 @@ async def test_an_edited_file_whose_measured_text_is_lost_says_since_when(
     assert await hints_of(client, uri) == {}
 
 
-async def test_a_trace_from_elsewhere_is_imported_and_cleared(client: LanguageClient):
+async def test_each_file_shows_the_last_recording_that_has_it(
+    client: LanguageClient, tmp_path: Path
+):
+    train = await open_example(client, tmp_path, "train_h200")
+    fixed = await open_example(client, tmp_path, "train_fixed_h200")
+    assert (await lenses_of(client, fixed))[76][0] == "step 12.3 ms · GPU busy 29 %"
+    assert (await lenses_of(client, train))[83][0].startswith("step 17.2 ms")
+
+
+async def test_a_renamed_file_keeps_its_numbers_even_when_it_is_edited(
+    client: LanguageClient, tmp_path: Path
+):
+    file = example_project("train_h200", tmp_path)
+    recorded_here(tmp_path, file)
+    file.rename(tmp_path / "moved.py")
+    text = (tmp_path / "moved.py").read_text()
+    edited = "# moved\n" + text.replace("import time\n", "import os, time\n")
+    uri = open_text(client, tmp_path / "moved.py", edited)
+    lenses = await lenses_once_measured(client, uri)
+    assert lenses[84][0].startswith("step 17.2 ms")
+    other = open_text(client, tmp_path / "other.py", TRAIN)
+    assert await lenses_of(client, other) == {}
+
+
+async def test_an_editor_that_draws_heat_is_told_of_it(drawing: Any, tmp_path: Path):
+    await open_example(drawing, tmp_path, "train_h200")
+    while not (heat := drawing.heat[-1])["lines"]:
+        await drawing.publications.get()
+    hottest = max(heat["lines"], key=lambda line: line["ratio"])
+    assert (hottest["line"], hottest["stale"]) == (55, False)
+    assert hottest["ratio"] == pytest.approx(8806.047 / 47985.867, rel=1e-6)
+    assert heat["summary"].startswith("step 17.2 ms")
+    change(drawing, heat["uri"], 2, (55, 16), (55, 16), "1 * ")
+    while not any(line["stale"] for line in drawing.heat[-1]["lines"]):
+        await drawing.publications.get()
+    assert {line["line"] for line in drawing.heat[-1]["lines"] if line["stale"]} == {55}
+
+
+async def test_files_that_are_not_open_have_their_costly_lines_among_the_problems(
+    client: Any, pulling: LanguageClient, tmp_path: Path
+):
+    file = example_project("train_h200", tmp_path)
+    recorded_here(tmp_path, file)
+    other = tmp_path / "other.py"
+    for editor in (client, pulling):
+        open_text(editor, other, TRAIN)
+    while file.as_uri() not in client.diagnostics:
+        await client.publications.get()
+    lines = [each.range.start.line + 1 for each in client.diagnostics[file.as_uri()]]
+    assert lines == [47, 48, 52, 56, 57, 58, 73]
+    report = await pulling.workspace_diagnostic_async(lsp.WorkspaceDiagnosticParams([]))
+    while not report.items:
+        report = await pulling.workspace_diagnostic_async(lsp.WorkspaceDiagnosticParams([]))
+    (full,) = report.items
+    assert isinstance(full, lsp.WorkspaceFullDocumentDiagnosticReport)
+    assert [each.range.start.line + 1 for each in full.items] == lines
+    known = [lsp.PreviousResultId(full.uri, full.result_id or "")]
+    report = await pulling.workspace_diagnostic_async(lsp.WorkspaceDiagnosticParams(known))
+    assert [each.kind for each in report.items] == ["unchanged"]
+    for editor in (client, pulling):
+        await execute(editor, "rooflint.server.clear")
+    report = await pulling.workspace_diagnostic_async(lsp.WorkspaceDiagnosticParams(known))
+    assert [list(getattr(each, "items", ["?"])) for each in report.items] == [[]]
+    while client.diagnostics[file.as_uri()]:
+        await client.publications.get()
+
+
+async def test_a_rule_leads_to_its_page(client: LanguageClient, tmp_path: Path):
+    uri = open_text(client, tmp_path / "train.py", TRAIN)
+    (found,) = await published(client, uri, 1)
+    assert found.code_description
+    page, _, heading = found.code_description.href.partition("#")
+    path = to_lsp.to_path(page)
+    assert path and f"\n## {heading}\n" in Path(path).read_text("utf-8")
+    assert heading == found.code
+
+
+async def test_a_recording_from_elsewhere_stays_and_tells_which_files_it_matches(
+    client: LanguageClient, tmp_path: Path
+):
+    away, here = tmp_path / "away", tmp_path / "project"
+    file = example_project("train_h200", away)
+    here.mkdir()
+    file.rename(tmp_path / "train.py")
+    recording = away / ".rooflint" / "recordings" / "train_h200"
+    meta = json.loads((recording / "meta.json").read_text())
+    meta["files"]["/home/user/project/gone.py"] = {"sha256": "0" * 64, "loops": []}
+    (recording / "meta.json").write_text(json.dumps(meta))
+    answer = await execute(client, "rooflint.server.import", str(recording))
+    assert answer["matched"] == {"/home/user/project/train.py": str(tmp_path / "train.py")}
+    assert answer["unmatched"] == ["/home/user/project/gone.py"]
+    kept = Path(answer["recording"])
+    assert kept.parent == tmp_path / ".rooflint" / "recordings"
+    assert json.loads((kept / "meta.json").read_text())["imported_from"] == str(recording)
+    uri = open_text(client, tmp_path / "train.py", (tmp_path / "train.py").read_text())
+    assert (await lenses_of(client, uri))[83][0].startswith("step 17.2 ms")
+
+
+async def test_after_a_fix_the_lens_and_the_card_tell_what_is_new(
+    client: LanguageClient, tmp_path: Path
+):
+    """The example and its mended version, as one script that was edited between two profiles."""
+    recordings = tmp_path / ".rooflint" / "recordings"
+    for name in ("train_h200", "train_fixed_h200"):
+        file = example_project(name, tmp_path)
+        recorded_here(tmp_path, file, tmp_path / "train.py")
+        (tmp_path / "train.py").write_bytes(file.read_bytes())
+    (tmp_path / "train_fixed.py").unlink()
+    assert len([*recordings.iterdir()]) == 2
+    text = (tmp_path / "train.py").read_text()
+    uri = open_text(client, tmp_path / "train.py", text)
+    while "→" not in (lens := (await lenses_once_measured(client, uri))[76][0]):
+        await client.publications.get()
+    # 20 steps each; as `rooflint report --compare` says it.
+    assert lens.startswith("step 17.2 → 12.3 ms (−28 %")
+    head = text.splitlines().index("        return self.head(x)")
+    card = await hover(client, uri, (head, 10))
+    assert card and "since the profile before: GPU 2.08 → 0.21 ms (−89.9 %" in card
+    answer = await execute(client, "rooflint.server.compare", uri)
+    assert answer["summary"] == lens.partition(" · ")[0]
+    assert answer["summary"] in answer["text"]
+    other = open_text(client, tmp_path / "small.py", SMALL_RUN)
+    (tmp_path / "small.py").write_text(SMALL_RUN)
+    with pytest.raises(JsonRpcException, match=r"small\.py was not profiled yet"):
+        await execute(client, "rooflint.server.compare", other)
+
+
+async def test_a_trace_from_elsewhere_is_imported_and_cleared(
+    client: LanguageClient, tmp_path: Path
+):
     trace = Path(__file__).parent / "profiles" / "recordings" / "line_trace.json.gz"
     answer = await execute(client, "rooflint.server.import", str(trace))
     assert answer["summary"].startswith("step ")
+    assert rooflint.summarize(judged(Path(answer["recording"]))) == answer["summary"]
     assert await execute(client, "rooflint.server.clear") is None
     with pytest.raises(JsonRpcException, match="no/such/trace"):
         await execute(client, "rooflint.server.import", "/no/such/trace.json")
@@ -886,10 +1031,13 @@ class RawEditor:
 # --- helpers ------------------------------------------------------------------------------
 
 
-async def begin(client: LanguageClient, folder: Path, can: lsp.ClientCapabilities) -> None:
+async def begin(
+    client: LanguageClient, folder: Path, can: lsp.ClientCapabilities, options: Any = None
+) -> None:
     await client.initialize_session(
         lsp.InitializeParams(
             capabilities=can,
+            initialization_options=options,
             root_uri=folder.as_uri(),
             workspace_folders=[lsp.WorkspaceFolder(folder.as_uri(), folder.name)],
         )
@@ -926,7 +1074,7 @@ def h200_project(folder: Path) -> tuple[Path, str]:
 def example_project(name: str, folder: Path) -> Path:
     """A project that holds an example and its recording from an H200."""
     tests = Path(__file__).parent
-    target = folder / ".rooflint" / "recordings" / "h200"
+    target = folder / ".rooflint" / "recordings" / name
     shutil.copytree(tests / "profiles" / "recordings" / name, target)
     packed = target / "counters.ncu-rep.xz"
     (target / "counters.ncu-rep").write_bytes(lzma.decompress(packed.read_bytes()))
@@ -934,6 +1082,31 @@ def example_project(name: str, folder: Path) -> Path:
     file = folder / f"{name.removesuffix('_h200')}.py"
     shutil.copy(source, file)
     return file
+
+
+def recorded_here(folder: Path, file: Path, path: Path | None = None) -> None:
+    """Have the example's recording name its file where it lies now, or as another path."""
+    path = path or file
+    recording = folder / ".rooflint" / "recordings" / f"{file.stem}_h200"
+    was = f"/home/user/project/{file.name}"
+    meta = (recording / "meta.json").read_text()
+    (recording / "meta.json").write_text(meta.replace(was, str(path)).replace(file.name, path.name))
+    trace = gzip.decompress((recording / "trace.json.gz").read_bytes())
+    trace = trace.replace(was.encode(), str(path).encode())
+    (recording / "trace.json.gz").write_bytes(gzip.compress(trace, 1))
+
+
+def judged(path: Path) -> Report:
+    return rooflint.judge(rooflint.read_recording(path))
+
+
+def plain(value: Any) -> Any:
+    """What came as objects of pygls's making."""
+    if hasattr(value, "_asdict"):
+        return {name: plain(each) for name, each in value._asdict().items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    return value
 
 
 async def open_example(client: LanguageClient, folder: Path, name: str) -> str:

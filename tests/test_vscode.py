@@ -50,6 +50,7 @@ def test_the_package_is_small_and_holds_no_compiled_file(vsix: Path) -> None:
         "readme.md",
         "LICENSE.txt",
         "dist",
+        "docs",
         "analyzers",
         "server",
         "bundled",
@@ -81,6 +82,10 @@ def test_from_a_squiggle_to_its_measured_cost(vsix: Path) -> None:
 
 def test_a_notebook_is_checked_and_profiled_across_its_cells(vsix: Path) -> None:
     _play("notebooks")
+
+
+def test_what_was_measured_stands_where_it_is_written_and_follows_edits(vsix: Path) -> None:
+    _play("results")
 
 
 def test_a_run_that_is_cancelled_or_fails_keeps_what_was_recorded(vsix: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rooflint.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
     from threading import Event
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rooflint.flow import Project as Project
     from rooflint.glance import Glance as Glance
     from rooflint.model import Comparison, Finding, Fix, LineReport, Recording, Report, Severity
+    from rooflint.profiles.folder import Listed as Listed
     from rooflint.remap import FollowedFile as FollowedFile
     from rooflint.runs.request import ProfileRequest, Progress
     from rooflint.source import SourceFile
@@ -84,6 +85,18 @@ def explain_rule(name: str) -> str | None:
     return next((rule.docs for rule in RULES if rule.name == name), None)
 
 
+def page_of(code: str) -> tuple[Path, str] | None:
+    """The page that explains a rule or a limiter, and the heading; `None`: it is not at hand.
+
+    A clone and the VS Code extension bring the pages.
+    """
+    from pathlib import Path
+
+    is_rule = explain_rule(code) is not None
+    page = Path(__file__).parents[2] / "docs" / ("rules.md" if is_rule else "verdicts.md")
+    return (page, code if is_rule else "verdicts") if page.is_file() else None
+
+
 def ignore_here(file: SourceFile, finding: Finding) -> Fix | None:
     """The comment that silences a finding's rule on its line; `None`: none can stand there."""
     from rooflint.ignore import ignore_here
@@ -117,6 +130,47 @@ def latest_recording(root: str | Path) -> Path | None:
     from rooflint.profiles.folder import latest
 
     return latest(root)
+
+
+def list_recordings(root: str | Path) -> list[Listed]:
+    """The recordings that were made in `root`, or imported into it, the newest first; unread."""
+    from rooflint.profiles.folder import list_recordings
+
+    return list_recordings(root)
+
+
+def import_recording(path: str | Path, root: str | Path) -> Path:
+    """Keep a recording folder or trace that was made elsewhere among those of `root`; where.
+
+    Raises `ProfileError`.
+    """
+    from pathlib import Path
+
+    from rooflint.runs.imports import import_recording
+
+    return import_recording(Path(path), Path(root))
+
+
+def match_files(
+    recording: Recording, texts: Mapping[str, str]
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Which file each recorded one is, by recorded path; and those that are none of `texts`.
+
+    By the path, else the content, else the longest common end of the path.
+    """
+    from rooflint.remap import match_files
+
+    return match_files(recording, texts)
+
+
+def is_recorded(path: str, text: str, recorded: Listed | Report) -> bool:
+    """Whether a file is one of those that a recording speaks of."""
+    from rooflint.recorded import Report
+    from rooflint.remap import find_in_report, find_recorded_path
+
+    if isinstance(recorded, Report):
+        return find_in_report(path, text, recorded) is not None
+    return find_recorded_path(path, text, recorded.hashes, {}) is not None
 
 
 def findings_of(recording: Recording) -> tuple[Finding, ...]:
@@ -172,11 +226,14 @@ def follow_file(report: Report, path: str, text: str) -> FollowedFile | None:
     return follow_file(report, path, text)
 
 
-def glance_at(report: Report, file: FollowedFile) -> Glance:
-    """What is said of a file in few words: above its loop and functions, and behind its lines."""
+def glance_at(report: Report, file: FollowedFile, comparison: Comparison | None = None) -> Glance:
+    """What is said of a file in few words: above its loop and functions, and behind its lines.
+
+    `comparison` is the report's with an earlier one.
+    """
     from rooflint.glance import glance_at
 
-    return glance_at(report, file)
+    return glance_at(report, file, comparison)
 
 
 def compare(before: Report, after: Report) -> Comparison:
@@ -194,3 +251,10 @@ def make_page(report: Report) -> str:
     from rooflint.pages import make_page
 
     return make_page(report)
+
+
+def show_comparison(comparison: Comparison) -> str:
+    """The same as a table to read in a terminal."""
+    from rooflint.outputs.comparison_text import render
+
+    return render(comparison)

@@ -258,10 +258,10 @@ class _Files:
     def _find_partners(self) -> dict[str, str]:
         """The later run's path by the earlier one's."""
         old, new = self._old, self._new
-        measured = {path: None for path, _ in self._old_lines}
+        hashes = {**{path: "" for path, _ in self._old_lines}, **old.source_hashes}
         partners: dict[str, str] = {}
         for path in {**new.source_hashes, **{path: None for path, _ in self._new_lines}}:
-            found = find_recorded_path(path, new.sources.get(path, ""), old, measured)
+            found = find_recorded_path(path, new.sources.get(path, ""), hashes, old.sources)
             if found is not None:
                 partners.setdefault(found, path)
         scripts = _script(old), _script(new)

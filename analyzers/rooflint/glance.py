@@ -7,11 +7,12 @@ nothing above a function that holds less than `FUNCTION_RATIO` of the work.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from rooflint.model import LineCost, LineReport, Recording, Report
+from rooflint.comparison import show_difference
+from rooflint.model import Comparison, LineCost, LineReport, Recording, Report
 from rooflint.profiles.functions import definitions_by_line
 from rooflint.remap import FollowedFile
 from rooflint.report import device_us, work_us
@@ -51,20 +52,30 @@ class Glance:
 
     headings: tuple[Heading, ...]
     lines: tuple[LineGlance, ...]
+    changes: Mapping[int, str] = field(default_factory=dict[int, str])
+    """By line, what it costs more or less than in the recording before: `wait 41 → 0 ms a step`."""
 
 
-def glance_at(report: Report, file: FollowedFile) -> Glance:
+def glance_at(report: Report, file: FollowedFile, comparison: Comparison | None) -> Glance:
     """What is said of a file in few words, on its lines as they are now."""
     recording = report.recording
     if file.is_lost:
         text = "the text of this file that was measured was not kept: profile again"
         return Glance((Heading(1, ", ".join([*_when(recording), text])),), ())
-    headings = (*_step(report, file), *_functions(report, file))
+    headings = (*_step(report, file, comparison), *_functions(report, file))
     lines = (_line(line, recording) for _, line in sorted(file.lines.items()))
-    return Glance(headings, tuple(line for line in lines if line))
+    changes = dict(_changes(file, comparison)) if comparison else {}
+    return Glance(headings, tuple(line for line in lines if line), changes)
 
 
-def _step(report: Report, file: FollowedFile) -> Iterator[Heading]:
+def _changes(file: FollowedFile, comparison: Comparison) -> Iterator[tuple[int, str]]:
+    for line in comparison.lines:
+        now = file.line(line.line) if line.after and line.path == file.recorded_path else None
+        if now is not None and not line.is_noise:
+            yield now, line.summary
+
+
+def _step(report: Report, file: FollowedFile, comparison: Comparison | None) -> Iterator[Heading]:
     recording = report.recording
     path, recorded_line = recording.step_line or ("", 0)
     line = file.line(recorded_line) if path == file.recorded_path and recording.steps else None
@@ -73,6 +84,8 @@ def _step(report: Report, file: FollowedFile) -> Iterator[Heading]:
     steps = recording.step_count
     what = "call" if recording.steps_are_calls else "step"
     parts = [f"{what} {show_us(window_us(recording) / steps)}"]
+    if comparison:
+        parts = [f"{what} {show_difference(comparison.step)}"]
     busy_ratio = gpu_busy_ratio(recording)
     if busy_ratio is not None:
         parts.append(f"GPU busy {show_share(busy_ratio)}")
@@ -127,8 +140,6 @@ def _line(line: LineReport, recording: Recording) -> LineGlance | None:
         parts.append(f"GPU idles {show_us(cost.late_us / recording.step_count)}")
     if not parts:
         return None
-    if line.stale:
-        parts.append("(stale)")
     return LineGlance(line.line, " · ".join(parts), max(work_ratio, idle_ratio), line.stale)
 
 

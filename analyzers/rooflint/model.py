@@ -33,6 +33,10 @@ class ProfileError(RooflintError):
     """A recording that cannot be read or made."""
 
 
+class NotToKeepError(ProfileError):
+    """A recording that can be shown, but not kept among those of a project."""
+
+
 # --- from source text -------------------------------------------------------------------
 
 

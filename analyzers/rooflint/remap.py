@@ -55,36 +55,43 @@ def follow(report: Report, texts: Mapping[str, str]) -> dict[str, dict[int, Line
 
 def follow_file(report: Report, path: str, text: str) -> FollowedFile | None:
     """What was measured of a file as its text stands now; `None`: it was not recorded."""
-    by_path: dict[str, list[LineReport]] = {}
-    for line in report.lines:
-        by_path.setdefault(line.path, []).append(line)
-    recorded = find_recorded_path(path, text, report.recording, by_path)
+    recorded = find_in_report(path, text, report)
     if recorded is None:
         return None
     places = _places(recorded, text, report.recording)
     source = text if places is None else report.recording.sources.get(recorded)
-    lines = dict(_move(by_path.get(recorded, ()), path, places))
-    return FollowedFile(path, recorded, source, lines, places)
+    measured = [line for line in report.lines if line.path == recorded]
+    return FollowedFile(path, recorded, source, dict(_move(measured, path, places)), places)
+
+
+def find_in_report(path: str, text: str, report: Report) -> str | None:
+    """Which of a report's files this is; `None`: it was not recorded."""
+    recording = report.recording
+    known = {**{line.path: "" for line in report.lines}, **recording.source_hashes}
+    return find_recorded_path(path, text, known, recording.sources)
 
 
 def find_recorded_path(
-    path: str, text: str, recording: Recording, measured: Mapping[str, object]
+    path: str, text: str, hashes: Mapping[str, str], sources: Mapping[str, str]
 ) -> str | None:
-    """Which of the recorded files this is: by its path, its content, or the end of its path."""
-    known = {**recording.source_hashes, **measured}
-    if path in known:
+    """Which of the recorded files this is: by its path, its content, the end of its path, or, if
+    it was renamed, by having most of its lines.
+
+    `hashes`: SHA-256 of the recorded files, by path; `sources`: their texts, where they are known.
+    """
+    if path in hashes:
         return path
-    digest = _digest(text)
-    same = [
-        other for other, known_digest in recording.source_hashes.items() if known_digest == digest
-    ]
-    if not same:
-        # A file that is still there is itself: pkg/utils.py is not the recorded utils.py.
-        same = [other for other in known if not Path(other).exists()]
+    digest = digest_of(text)
+    same = [other for other, known_digest in hashes.items() if known_digest == digest]
+    # A file that is still there is itself: pkg/utils.py is not the recorded utils.py.
+    gone = [other for other in same or hashes if not Path(other).exists()]
     # A recording made elsewhere (a container, a cluster) has other folders above the project.
-    scored = [(length, other) for other in same if (length := _common_end(path, other))]
+    scored = [(length, other) for other in same or gone if (length := _common_end(path, other))]
     best = max((length for length, _ in scored), default=0)
     candidates = [other for length, other in scored if length == best]
+    if not candidates:
+        here = [other for other in gone if Path(other).parent.is_dir()]
+        candidates = [other for other in here if same or _is_renamed(sources.get(other, ""), text)]
     return candidates[0] if len(candidates) == 1 else None
 
 
@@ -92,6 +99,33 @@ def lines_in(recorded: str, text: str, recording: Recording) -> Callable[[int], 
     """Where a recorded file's lines are in a text; `None`: the line is gone."""
     places = _places(recorded, text, recording)
     return (lambda line: (line, False)) if places is None else places.get
+
+
+RENAMED_RATIO = 0.6
+"""A file that has so much of another's lines, which is gone, is that file, renamed."""
+
+
+def _is_renamed(source: str, text: str) -> bool:
+    before, after = _counted(source), _counted(text)
+    longer = max(before.total(), after.total())
+    return longer > 0 and (before & after).total() >= RENAMED_RATIO * longer
+
+
+def _counted(text: str) -> Counter[str]:
+    return Counter(line for each in _split(text) if (line := each.strip()))
+
+
+def match_files(
+    recording: Recording, texts: Mapping[str, str]
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The file that each recorded one is, by recorded path; and the recorded files that are none
+    of these, whose lines are shown nowhere."""
+    matched: dict[str, str] = {}
+    for path, text in texts.items():
+        recorded = find_recorded_path(path, text, recording.source_hashes, recording.sources)
+        if recorded is not None:
+            matched.setdefault(recorded, path)
+    return matched, tuple(path for path in recording.source_hashes if path not in matched)
 
 
 def _common_end(path: str, other: str) -> int:
@@ -113,7 +147,7 @@ def _places(recorded: str, text: str, recording: Recording) -> Mapping[int, Plac
     """Where each recorded line is now; `None`: all where they were."""
     known_digest = recording.source_hashes.get(recorded)
     source = recording.sources.get(recorded)
-    if known_digest is not None and known_digest == _digest(text):
+    if known_digest is not None and known_digest == digest_of(text):
         return None
     if source is None:
         return {}
@@ -293,5 +327,6 @@ def _split(text: str) -> list[str]:
     return re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff"))
 
 
-def _digest(text: str) -> str:
+def digest_of(text: str) -> str:
+    """SHA-256 of a file of this text."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

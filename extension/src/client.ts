@@ -29,7 +29,12 @@ export class Client extends LanguageClient {
           stderr: (stream) => stream.on("data", (text) => log.info(String(text).trimEnd())),
         },
         synchronize: { configurationSection: "rooflint" },
-        initializationOptions: { profileCommand: "rooflint.profileFile" },
+        initializationOptions: {
+          profileCommand: "rooflint.profileFile",
+          profileAgainCommand: "rooflint.profileAgain",
+          rulePage: "command:rooflint.showRule?%5B%22{code}%22%5D", // its argument: ["the rule's name"]
+          heat: true,
+        },
         markdown: {
           isTrusted: { enabledCommands: ["rooflint.profileFile", "rooflint.showOutput", "rooflint.showRoofline"] },
         },

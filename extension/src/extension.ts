@@ -1,10 +1,13 @@
 /** What VS Code calls: puts the pieces together when the first Python file opens. */
 
-import { commands, type ExtensionContext, type Uri, window, workspace } from "vscode";
-import { ExecuteCommandRequest } from "vscode-languageclient/node";
+import { commands, type ExtensionContext, Uri, window, workspace } from "vscode";
+import { Ways } from "./arguments";
+import { Heat } from "./heat";
 import type { FromToolbar } from "./notebook";
-import { Profiler } from "./profile";
+import { type How, Profiler } from "./profile";
 import { onInterpreterSelected } from "./pythonExtension";
+import { Refusal } from "./request";
+import { clearResults, compareWithPrevious, explainLine, ignoreRule, importRecording, showRule } from "./results";
 import { Roofline } from "./roofline";
 import { Server } from "./server";
 import { Status } from "./status";
@@ -14,22 +17,30 @@ let running: Server | undefined;
 export function activate(context: ExtensionContext): void {
   const output = window.createOutputChannel("rooflint");
   const status = new Status();
-  const profiler = new Profiler(output, status);
+  const heat = new Heat();
+  const profiler = new Profiler(output, status, heat, new Ways(context.workspaceState));
   const server = new Server(context, status, profiler);
+  const profile = (how: How) => (file?: Uri | FromToolbar | string) =>
+    profiler.profileFile(server, typeof file === "string" ? Uri.parse(file) : file, how);
   running = server;
   context.subscriptions.push(
     output,
     status,
+    heat,
     server,
     new Roofline(context, server, status),
-    commands.registerCommand("rooflint.profileFile", (file?: Uri | FromToolbar) => profiler.profileFile(server, file)),
+    commands.registerCommand("rooflint.profileFile", profile("as known")),
+    commands.registerCommand("rooflint.profileWithArguments", profile("ask")),
+    commands.registerCommand("rooflint.profileAgain", profile("again")),
     commands.registerCommand("rooflint.restartServer", () => server.restart()),
     commands.registerCommand("rooflint.showOutput", () => output.show(true)),
     commands.registerCommand("rooflint.showLog", () => server.showLog()),
-    commands.registerCommand("rooflint.clearResults", async () => {
-      const client = await server.running();
-      await client?.sendRequest(ExecuteCommandRequest.type, { command: "rooflint.server.clear", arguments: [] });
-    }),
+    told("compareWithPrevious", (file?: Uri) => compareWithPrevious(server, output, file)),
+    told("importRecording", (recording?: Uri) => importRecording(server, output, recording)),
+    told("clearResults", () => clearResults(server)),
+    told("showRule", (rule?: string) => showRule(context.asAbsolutePath("docs"), rule)),
+    told("explainLine", () => explainLine(server)),
+    told("ignoreRule", () => ignoreRule()),
     workspace.onDidChangeConfiguration((change) => {
       if (change.affectsConfiguration("rooflint.serverPython")) {
         void server.restart();
@@ -43,4 +54,16 @@ export function activate(context: ExtensionContext): void {
 
 export async function deactivate(): Promise<void> {
   await running?.stop();
+}
+
+/** A command whose failures are told in a sentence: ours as a warning, anything else as an error. */
+function told<T>(name: string, action: (argument?: T) => Promise<void>) {
+  return commands.registerCommand(`rooflint.${name}`, async (argument?: T) => {
+    try {
+      await action(argument);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      void (error instanceof Refusal ? window.showWarningMessage(message) : window.showErrorMessage(message));
+    }
+  });
 }

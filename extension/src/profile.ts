@@ -4,6 +4,7 @@ import * as path from "node:path";
 import {
   type CancellationToken,
   commands,
+  debug,
   type OutputChannel,
   type Progress,
   ProgressLocation,
@@ -18,6 +19,8 @@ import {
   WorkDoneProgress,
   WorkDoneProgressCancelNotification,
 } from "vscode-languageclient/node";
+import type { Ways } from "./arguments";
+import type { FileHeat, Heat } from "./heat";
 import { type FromToolbar, fileOf, notebookAround } from "./notebook";
 import { commandLine, type ProfileArguments, prepareRequest, Refusal } from "./request";
 import type { Server } from "./server";
@@ -35,15 +38,22 @@ interface ProfileResult {
   readonly notes: readonly string[];
 }
 
+/** As it was run last time or is set, and if there are several ways by the user's choice; by that in any case; as last. */
+export type How = "as known" | "ask" | "again";
+
 export class Profiler {
   readonly #output: OutputChannel;
   readonly #status: Status;
+  readonly #heat: Heat;
+  readonly #ways: Ways;
   /** The name of the file that is being profiled: one at a time. */
   #profiling: string | undefined;
 
-  constructor(output: OutputChannel, status: Status) {
+  constructor(output: OutputChannel, status: Status, heat: Heat, ways: Ways) {
     this.#output = output;
     this.#status = status;
+    this.#heat = heat;
+    this.#ways = ways;
   }
 
   /** Takes in what the script prints, and what is known of a project once it was profiled. */
@@ -51,11 +61,15 @@ export class Profiler {
     client.onNotification("rooflint/measured", ({ root, summary }: { root: string; summary: string | null }) =>
       this.#status.measured(root, summary),
     );
+    client.onNotification("rooflint/heat", (heat: FileHeat) => {
+      this.#heat.show(heat);
+      this.#status.fileMeasured(heat.uri, heat.summary);
+    });
     client.onNotification("rooflint/output", ({ text }: { text: string }) => this.#output.append(text));
   }
 
   /** Profiles a file, the active editor's by default. Every way it can end is said to the user here. */
-  async profileFile(server: Server, file: Uri | FromToolbar | undefined): Promise<void> {
+  async profileFile(server: Server, file: Uri | FromToolbar | undefined, how: How = "as known"): Promise<void> {
     try {
       const uri = fileOf(file);
       if (!workspace.isTrusted) {
@@ -65,7 +79,7 @@ export class Profiler {
       if (this.#profiling) {
         throw new Refusal(`${this.#profiling} is being profiled: wait until it is done, or cancel it.`);
       }
-      await this.#profile(server, uri);
+      await this.#profile(server, uri, how);
     } catch (error) {
       if (error instanceof Refusal) {
         void window.showWarningMessage(error.message);
@@ -77,17 +91,23 @@ export class Profiler {
     }
   }
 
-  async #profile(server: Server, file: Uri | undefined): Promise<void> {
+  async #profile(server: Server, file: Uri | undefined, how: How): Promise<void> {
     const fileName = file ? path.basename(file.fsPath) : "the file";
     this.#profiling = fileName;
     try {
       const uri = await savedPythonFile(file);
+      refuseWhileDebugged(uri);
+      const way = (how === "again" && this.#ways.last(uri)) || (await this.#ways.choose(uri, how === "ask"));
+      if (!way) {
+        return;
+      }
+      await this.#ways.remember(uri, way);
       this.#status.profiling(fileName);
       const client = await server.running();
       if (!client) {
         throw new Refusal("rooflint's server is not running, so nothing was profiled: see its log for why.");
       }
-      const request = await prepareRequest(uri);
+      const request = await prepareRequest(uri, way);
       this.#output.appendLine(["", commandLine(request), ...request.notes].join("\n"));
       const result = await window.withProgress(
         { location: ProgressLocation.Notification, title: `Profiling ${fileName}`, cancellable: true },
@@ -167,6 +187,15 @@ async function run(
   } finally {
     cancelling.dispose();
     listening.dispose();
+  }
+}
+
+/** Both would want the GPU, and the debugger slows what is to be measured. */
+function refuseWhileDebugged(uri: Uri): void {
+  const program = debug.activeDebugSession?.configuration["program"];
+  if (typeof program === "string" && path.resolve(program) === uri.fsPath) {
+    const name = path.basename(uri.fsPath);
+    throw new Refusal(`${name} is being debugged: stop the debugger, then profile ${name}.`);
   }
 }
 

@@ -3,6 +3,7 @@
 import * as fs from "node:fs/promises";
 import * as path from "node:path";
 import { Uri, workspace } from "vscode";
+import type { Way } from "./arguments";
 import { activate, parseEnvFile, type Variables, withoutEditorVariables } from "./environment";
 import { isBareName, pythonNames, searchPath } from "./python";
 import { environmentVariables, selectedInterpreter } from "./pythonExtension";
@@ -27,8 +28,8 @@ export interface ProfileRequest {
   readonly notes: readonly string[];
 }
 
-/** The request to profile a file with the settings of its folder. */
-export async function prepareRequest(uri: Uri): Promise<ProfileRequest> {
+/** The request to profile a file in one way, with the settings of its folder. */
+export async function prepareRequest(uri: Uri, way: Way): Promise<ProfileRequest> {
   const settings = settingsFor(uri);
   const python = await interpreterFor(uri, settings);
   const given = (await environmentVariables(uri)) ?? { ...process.env, ...(await readEnvFile(settings.envFile)) };
@@ -37,10 +38,10 @@ export async function prepareRequest(uri: Uri): Promise<ProfileRequest> {
     arguments: {
       uri: uri.toString(),
       python,
-      args: settings.profileArgs,
+      args: way.args,
       launcher: settings.profileLauncher,
-      cwd: workspace.getWorkspaceFolder(uri)?.uri.fsPath ?? path.dirname(uri.fsPath),
-      env: variables,
+      cwd: way.cwd ?? workspace.getWorkspaceFolder(uri)?.uri.fsPath ?? path.dirname(uri.fsPath),
+      env: { ...variables, ...way.env },
     },
     notes: note ? [note] : [],
   };

@@ -1,7 +1,7 @@
 /** The status bar item: what rooflint is doing, and what the last profile of this project said. */
 
 import * as path from "node:path";
-import { type Disposable, EventEmitter, StatusBarAlignment, ThemeColor, type Uri, window, workspace } from "vscode";
+import { type Disposable, EventEmitter, StatusBarAlignment, ThemeColor, Uri, window, workspace } from "vscode";
 import { fileOf } from "./notebook";
 import { shorten } from "./summary";
 
@@ -13,6 +13,8 @@ export class Status implements Disposable {
   readonly onMeasured = this.#measured.event;
   /** The last profile's summary, by project. */
   readonly #summaries = new Map<string, string>();
+  /** And by file, of those that are open; null: nothing is known of it. */
+  readonly #files = new Map<string, string | null>();
   #state: "starting" | "ready" | "failed" = "starting";
   #profiling: string | undefined;
 
@@ -54,6 +56,12 @@ export class Status implements Disposable {
     this.#show();
   }
 
+  /** Takes in what is now known of an open file. */
+  fileMeasured(uri: string, summary: string | null): void {
+    this.#files.set(Uri.parse(uri).toString(), summary);
+    this.#show();
+  }
+
   dispose(): void {
     this.#watch.dispose();
     this.#measured.dispose();
@@ -63,7 +71,8 @@ export class Status implements Disposable {
   #show(): void {
     const document = window.activeTextEditor?.document;
     const file = document?.languageId === "python" ? fileOf(document.uri) : undefined;
-    const summary = file && this.#summaries.get(rootOf(file));
+    const own = document && this.#files.get(document.uri.toString());
+    const summary = own ?? (file && this.#summaries.get(rootOf(file)));
     const { text, tooltip, command } = this.#words(summary);
     this.#item.text = text;
     this.#item.tooltip = tooltip;

@@ -12,8 +12,23 @@ from rooflint.model import Finding, LineReport
 if TYPE_CHECKING:
     from rooflint import Glance, Project
     from rooflint.config import Config
-    from rooflint.model import Report
+    from rooflint.model import Comparison, Report
     from rooflint.source import SourceFile
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """A recording that is shown."""
+
+    report: Report
+    since: str
+    """When it was made, or imported, as ISO 8601 has it: newer ones come first."""
+    comparison: Comparison | None = None
+    """With the recording of the same script before it, once that was read."""
+
+    @property
+    def origin(self) -> str:
+        return self.report.recording.origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +39,14 @@ class Basis:
     learned: int
     """How often more was found out about the files around it."""
     config: Config
-    report: Report | None
+    measured: Measured | None
+
+    @property
+    def report(self) -> Report | None:
+        return self.measured.report if self.measured else None
 
     def is_still(self, other: Basis) -> bool:
-        return self.has_findings_of(other) and self.report is other.report
+        return self.has_findings_of(other) and self.measured is other.measured
 
     def has_findings_of(self, other: Basis) -> bool:
         mine = (self.edits, self.learned, self.config)
@@ -94,10 +113,11 @@ def analyse(
             source = rooflint.open_source(path, "".join(text), previous)
         left_out = basis.config.excludes(path)
         findings = () if left_out else rooflint.check(source, basis.config, project)
-    followed = basis.report and rooflint.follow_file(basis.report, path, "".join(text))
-    if basis.report is None or followed is None:
+    measured = basis.measured
+    followed = measured and rooflint.follow_file(measured.report, path, "".join(text))
+    if measured is None or followed is None:
         return Analysis(basis, text, source, findings, _join(path, {}, findings))
-    glance = rooflint.glance_at(basis.report, followed)
+    glance = rooflint.glance_at(measured.report, followed, measured.comparison)
     return Analysis(basis, text, source, findings, _join(path, followed.lines, findings), glance)
 
 

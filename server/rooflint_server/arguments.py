@@ -47,6 +47,13 @@ def to_request(arguments: Sequence[Any] | None, session: Session) -> ProfileRequ
     )
 
 
+def to_imported(arguments: Sequence[Any] | None) -> Path:
+    """What `rooflint.server.import` is to read. Raises `RooflintError`."""
+    if not arguments or len(arguments) != 1 or not isinstance(arguments[0], str):
+        raise RooflintError("to import, give one argument: the path of a recording or a trace")
+    return Path(to_path(arguments[0]) or arguments[0])
+
+
 def file_of(uri: object) -> str:
     """The existing file that a URI or a path names. Raises `RooflintError`."""
     if not isinstance(uri, str) or not uri:

@@ -61,12 +61,14 @@ def make_card(
     *,
     markdown: bool,
     profile_command: str | None = None,
+    change: str | None = None,
     text_of: Callable[[str], str | None] = lambda path: None,
 ) -> str | None:
     """All that is known of a line, the verdict first; `None`: nothing is.
 
     `docs` explains the rule of the line's finding. `profile_command` is one of the editor's own,
-    which a link in the card may start; `text_of` gives the text of a notebook.
+    which a link in the card may start; `change` is what the line costs more or less than before;
+    `text_of` gives the text of a notebook.
     """
     if report.cost is None and not report.findings:
         return None
@@ -76,6 +78,8 @@ def make_card(
     lead = [*_verdict(report, recording), *findings]
     if report.findings and _headline(report.verdict) == UNKNOWN:
         lead = [*findings, *_verdict(report, recording)]
+    if change:
+        lead.append(("", f"since the profile before: {change}"))
     rows = list(_rows(report, recording)) if recording else []
     if markdown:
         card = _markdown(lead, rows, f"| | {_per(recording)} | |", docs)

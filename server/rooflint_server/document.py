@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from rooflint_server.analysis import Analysis
+    from rooflint_server.analysis import Analysis, Measured
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 """What the editor counts columns in."""
@@ -47,6 +47,10 @@ class Document:
     """How often the text was changed."""
     learned: int = 0
     """How often more was found out about it by following the files around it."""
+    measured_by: tuple[int, tuple[Measured, ...], Measured | None] | None = None
+    """Which recording has it, and of which edits and recordings that is the answer."""
+    heat: object = None
+    """What the editor was last told of its lines' costs."""
     analysis: Analysis | None = None
     """What was last found out about it, perhaps before the last edits."""
 

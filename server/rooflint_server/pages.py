@@ -27,7 +27,9 @@ def find_measured(arguments: Sequence[Any] | None, session: Session) -> tuple[st
         raise RooflintError(
             f"nothing was measured around {Path(path).name} yet: run Profile This File first"
         )
-    return root, session.reports[root]
+    document = session.documents.get(path)
+    own = session.measured_of(document) if document else None
+    return root, (own or session.measured[root][0]).report
 
 
 def find_line(arguments: Sequence[Any] | None, session: Session) -> tuple[str, int]:
@@ -43,9 +45,11 @@ def find_line(arguments: Sequence[Any] | None, session: Session) -> tuple[str, i
     root, recorded, line = options.get("root"), options.get("path"), options.get("line")
     if not isinstance(root, str) or not isinstance(recorded, str) or not isinstance(line, int):
         raise RooflintError(f"to find a line, {LINE_USAGE}")
-    report = session.reports.get(root)
-    if report is None:
+    measured = [one.report for one in session.measured.get(root, ())]
+    if not measured:
         raise RooflintError("what the page shows was cleared: profile again")
+    having = (one for one in measured if recorded in one.recording.source_hashes)
+    report = next(having, measured[0])
     name = PurePath(recorded.replace("\\", "/")).name
     for path in _candidates(recorded, name, root, session):
         text = session.text_of(path)

@@ -21,24 +21,31 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lsprotocol import types as lsp
+from pygls import uris
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 import rooflint
-from rooflint.model import Finding, Report, RooflintError
+from rooflint.model import Finding, NotToKeepError, Report, RooflintError
 from rooflint.notebooks import SUFFIX, is_notebook
 from rooflint_server import cards, pages, to_lsp
-from rooflint_server.analysis import Analysis
-from rooflint_server.arguments import to_request, to_settings
+from rooflint_server.analysis import Analysis, Measured
+from rooflint_server.arguments import file_of, to_imported, to_request, to_settings
+from rooflint_server.closed import closed_files, diagnostics_of_closed, to_workspace_report
 from rooflint_server.document import Document
 from rooflint_server.notebook import Notebook
 from rooflint_server.progress import Listener, close_progress, open_progress
 from rooflint_server.session import Run, Session
 from rooflint_server.wire import Protocol, converse, open_loopback, open_stdio
+
+if TYPE_CHECKING:
+    from rooflint import Listed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -62,6 +69,11 @@ LEARN_AFTER_S = 0.4
 
 MEASURED = "rooflint/measured"
 """`{"root": folder, "summary": sentence or null}`: what is now known of a project."""
+
+
+HEAT = "rooflint/heat"
+"""`{"uri", "lines": [{"line" from 0, "ratio", "text", "stale"}], "summary": sentence or null}`:
+what the lines of an open file cost; for editors that ask for it when they start."""
 
 
 def serve(tcp: int | None = None) -> None:
@@ -161,8 +173,9 @@ class TellEditor(logging.Handler):
 def initialize(params: lsp.InitializeParams) -> None:
     session.editor = to_lsp.to_editor(params, server.workspace.position_encoding)
     if session.editor.pulls:  # What is announced here is asked for; the rest is published.
-        options = lsp.DiagnosticOptions(False, False, identifier="rooflint")
+        options = lsp.DiagnosticOptions(False, True, identifier="rooflint")
         handles(lsp.TEXT_DOCUMENT_DIAGNOSTIC, options)(diagnostic)
+        handles(lsp.WORKSPACE_DIAGNOSTIC)(workspace_diagnostic)
     uris = [folder.uri for folder in params.workspace_folders or ()] or [params.root_uri]
     session.folders = [path for uri in uris if uri and (path := to_lsp.to_path(uri))]
     _take_settings(params.initialization_options)
@@ -219,7 +232,7 @@ def did_change_watched_files(params: lsp.DidChangeWatchedFilesParams) -> None:
             session.changed_on_disk(str(path))
             _learn_soon()
         if path.name == "meta.json" and session.run is None:
-            _in_background(_load_latest(str(path.parents[3])))
+            _in_background(_load_recordings(str(path.parents[3])))
 
 
 # --- documents ----------------------------------------------------------------------------
@@ -235,15 +248,7 @@ def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
     document.rewrite(opened.text)
     session.documents[path] = document
     session.touch(document)
-    _search(path)
-
-
-def _search(path: str) -> None:
-    """Load what was last recorded in the project of a file, once."""
-    root = session.root_of(path)
-    if root not in session.searched:
-        session.searched.add(root)
-        _in_background(_load_latest(root))
+    _in_background(_load_recordings(session.root_of(path)))
 
 
 @handles_instead(lsp.TEXT_DOCUMENT_DID_CHANGE)
@@ -281,6 +286,7 @@ def did_close(params: lsp.DidCloseTextDocumentParams) -> None:
     _learn_soon()
     if not session.editor.pulls:
         _publish(document, {document.uri: []})
+        _in_background(_publish_closed())
 
 
 def _document(
@@ -362,7 +368,7 @@ def _take(notebook: Notebook) -> None:
     session.documents[notebook.path] = notebook
     session.notebooks |= {part.uri: notebook.path for part in notebook.parts()}
     session.touch(notebook)
-    _search(notebook.path)
+    _in_background(_load_recordings(session.root_of(notebook.path)))
     if session.editor.pulls:
         # The editor asks of the cell that was changed alone.
         _learn_soon(notebook)
@@ -418,9 +424,32 @@ async def diagnostic(params: lsp.DocumentDiagnosticParams) -> lsp.DocumentDiagno
     return lsp.RelatedFullDocumentDiagnosticReport(known.get(params.text_document.uri, []))
 
 
+async def workspace_diagnostic(
+    params: lsp.WorkspaceDiagnosticParams,
+) -> lsp.WorkspaceDiagnosticReport:
+    known = {each.uri: each.value for each in params.previous_result_ids}
+    files = closed_files(session)
+    return await asyncio.to_thread(to_workspace_report, files, known, session)
+
+
+async def _publish_closed() -> None:
+    """The same for editors that do not ask."""
+    files = closed_files(session)
+    for path in [*files, *(session.told_closed - {*files})]:
+        found: list[lsp.Diagnostic] = []
+        if path in files:
+            found = await asyncio.to_thread(diagnostics_of_closed, files[path], session)
+        if path not in session.documents and (found or path in session.told_closed):
+            uri = uris.from_fs_path(path) or path
+            server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found))
+            session.told_closed.add(path)
+    session.told_closed &= {*files}
+
+
 async def diagnostics_of(document: Document) -> dict[str, list[lsp.Diagnostic]]:
     """By URI: of a notebook each cell has its own."""
     analysis = await session.know(document)
+    _tell_heat(document, analysis)
     found: dict[str, list[lsp.Diagnostic]] = {part.uri: [] for part in document.parts()}
     with _fault_told("looking at a file"):
         basis = analysis.basis
@@ -431,6 +460,16 @@ async def diagnostics_of(document: Document) -> dict[str, list[lsp.Diagnostic]]:
                 document, lines, basis.report, settled, session.editor
             )
     return found
+
+
+def _tell_heat(document: Document, analysis: Analysis) -> None:
+    """What the lines of a document cost, if that is other than what was told before."""
+    if session.editor.draws_heat:
+        heat = to_lsp.to_heat(document, analysis)
+        if heat != document.heat:
+            document.heat = heat
+            for part in heat:
+                protocol().notify(HEAT, part)
 
 
 def _publish(document: Document, diagnostics: Mapping[str, Sequence[lsp.Diagnostic]]) -> None:
@@ -445,6 +484,8 @@ def _show_anew() -> None:
     """What was measured has changed: have all that is shown of open files drawn again."""
     if session.editor.pulls:
         server.workspace_diagnostic_refresh(None)
+    else:
+        _in_background(_publish_closed())
     _refresh_hints()
     protocol().wake()
 
@@ -481,6 +522,7 @@ async def hover(params: lsp.HoverParams) -> lsp.Hover | None:
         markdown=session.editor.markdown,
         text_of=session.text_of,
         profile_command=session.editor.profile_command,
+        change=analysis.glance.changes.get(known.line) if analysis.glance else None,
     )
     return to_lsp.to_hover(document, known.line, card, session.editor) if card else None
 
@@ -501,12 +543,8 @@ async def inlay_hint(params: lsp.InlayHintParams) -> list[lsp.InlayHint] | None:
     if document is None or not session.settings.inlay_hints:
         return None
     analysis = await session.know(document)
-    report, glance = analysis.basis.report, analysis.glance
-    if report is None or glance is None:
-        return None
-    lines, encoding = analysis.reports or {}, session.editor.encoding
     part = document.part(params.text_document.uri)
-    return to_lsp.to_inlay_hints(document, part, glance, lines, report, params.range, encoding)
+    return to_lsp.to_inlay_hints(document, part, analysis, params.range, session.editor)
 
 
 @handles(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix]))
@@ -596,8 +634,8 @@ async def profile(params: lsp.ExecuteCommandParams) -> dict[str, object]:
         )
         report = await _outcome(run, asyncio.to_thread(_judged, folder))
         _keep(request.root, report)
-        message = rooflint.summarize(report)
         _show_anew()
+        message = rooflint.summarize(report)
         return {
             "recording": str(folder),
             "summary": message,
@@ -621,17 +659,37 @@ def work_done_progress_cancel(params: lsp.WorkDoneProgressCancelParams) -> None:
 
 @command("rooflint.server.import")
 async def import_recording(params: lsp.ExecuteCommandParams) -> dict[str, object]:
-    """Show a recording, trace or report that was made elsewhere."""
-    arguments = params.arguments or ()
-    path = arguments[0] if len(arguments) == 1 else None
-    if not isinstance(path, str):
-        raise RooflintError("to import, give one argument: the path of a recording or a trace")
-    path = to_lsp.to_path(path) or path
-    report = await asyncio.to_thread(_judged, Path(path))
-    for root in session.folders or [*session.searched]:
-        _keep(root, report)
+    """Show a recording, trace or report that was made elsewhere, and keep it in the project."""
+    path = to_imported(params.arguments)
+    report = await asyncio.to_thread(_judged, path)
+    roots = session.folders or [*{session.root_of(path) for path in session.documents}]
+    if not roots:
+        raise RooflintError("open a folder to import into")
+    matches = {root: await asyncio.to_thread(_matches, report, root) for root in roots}
+    root = max(roots, key=lambda root: len(matches[root][0]))
+    matched, unmatched = matches[root]
+    notes = list(report.recording.notes)
+    try:
+        folder = await asyncio.to_thread(rooflint.import_recording, path, root)
+        report = replace(report, recording=replace(report.recording, origin=str(folder)))
+    except NotToKeepError as error:
+        notes.append(str(error))
+    _keep(root, report)
     _show_anew()
-    return {"recording": path, "summary": rooflint.summarize(report)}
+    return {
+        "recording": report.recording.origin,
+        "summary": rooflint.summarize(report),
+        "notes": notes,
+        "matched": matched,
+        "unmatched": list(unmatched),
+    }
+
+
+def _matches(report: Report, root: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Which file of a root each recorded one is, and the recorded ones that are none of them."""
+    texts = {path: session.text_of(path) for path in session.files_of(root)}
+    known = {path: text for path, text in texts.items() if text is not None}
+    return rooflint.match_files(report.recording, known)
 
 
 @command("rooflint.server.page")
@@ -651,29 +709,97 @@ async def locate(params: lsp.ExecuteCommandParams) -> dict[str, object]:
 @command("rooflint.server.clear")
 async def clear(params: lsp.ExecuteCommandParams) -> None:
     """Forget what was measured, until the next profile or import."""
-    for root in [*session.reports]:
-        _keep(root, None)
+    for root in [*session.measured]:
+        session.cleared[root] = _now()
+        session.forget(root)
+        _tell_measured(root)
     _show_anew()
 
 
-async def _load_latest(root: str) -> None:
-    """What was last recorded in a project: before it was opened, or in a terminal since."""
-    with _fault_told("loading the last recording"):
-        folder = await asyncio.to_thread(rooflint.latest_recording, root)
-        shown = session.reports.get(root)
-        if folder is None or (shown and shown.recording.origin == str(folder)):
-            return
-        report = await asyncio.to_thread(_judged, folder)
-        if session.reports.get(root) is shown:  # Else something newer came meanwhile.
-            _keep(root, report)
-            _show_anew()
+async def _load_recordings(root: str) -> None:
+    """Read what was last recorded of each open file: before it was opened, or in a terminal
+    since."""
+    async with session.loading.setdefault(root, asyncio.Lock()):
+        with _fault_told("loading the last recording"):
+            listed = await asyncio.to_thread(rooflint.list_recordings, root)
+            shown = {one.origin for one in session.measured.get(root, ())}
+            for one in await asyncio.to_thread(_wanted, root, listed):
+                wanted = root not in session.cleared or one.since > session.cleared[root]
+                if wanted and str(one.folder) not in shown:
+                    _keep(root, await asyncio.to_thread(_judged, one.folder), one.since)
+                    _show_anew()
 
 
-def _keep(root: str, report: Report | None) -> None:
-    """Take a project's new measurements, and tell the editor what they come to."""
-    session.keep(root, report)
-    summary = rooflint.summarize(report) if report else None
+def _wanted(root: str, listed: Sequence[Listed]) -> list[Listed]:
+    """The newest recording of each open file of a root; of files that none has: the newest one,
+    which may have them under another name."""
+    wanted: list[Listed] = []
+    for document in [*session.documents.values()]:
+        if session.root_of(document.path) == root:
+            text = document.text
+            named = (one for one in listed if rooflint.is_recorded(document.path, text, one))
+            newest = next(named, listed[0] if listed else None)
+            if newest is not None and newest not in wanted:
+                wanted.append(newest)
+    return wanted
+
+
+def _keep(root: str, report: Report, since: str | None = None) -> None:
+    """Show what was measured, tell the editor what it comes to, and find out what is new in it."""
+    measured = Measured(report, since or _now())
+    session.keep(root, measured)
+    _tell_measured(root)
+    _in_background(_compare(root, measured))
+
+
+async def _compare(root: str, measured: Measured) -> None:
+    """Read the recording of the same script before this one, and show the differences."""
+    with _fault_told("comparing with the recording before"):
+        before = await asyncio.to_thread(_before, root, measured.origin)
+        if before is not None:
+            report = await asyncio.to_thread(_judged, before)
+            comparison = await asyncio.to_thread(rooflint.compare, report, measured.report)
+            if any(one is measured for one in session.measured.get(root, ())):
+                session.keep(root, replace(measured, comparison=comparison))
+                _show_anew()
+
+
+def _before(root: str, origin: str) -> Path | None:
+    """The recording of the same script before a recording of a root."""
+    listed = rooflint.list_recordings(root)
+    place = next((n for n, one in enumerate(listed) if str(one.folder) == origin), None)
+    if place is None:
+        return None
+    script = listed[place].script
+    return next(
+        (one.folder for one in listed[place + 1 :] if script and one.script == script), None
+    )
+
+
+@command("rooflint.server.compare")
+async def compare(params: lsp.ExecuteCommandParams) -> dict[str, object]:
+    """What is new in a file's last recording; `{"summary": sentence, "text": table}`."""
+    path = file_of((params.arguments or (None,))[0])
+    document = session.documents.get(path)
+    measured = session.measured_of(document) if document else None
+    if measured is None:
+        raise RooflintError(f"{Path(path).name} was not profiled yet: profile it, and once more")
+    comparison = measured.comparison
+    if comparison is None:
+        raise RooflintError(
+            f"there is one recording of {Path(path).name}: change it and profile again to compare"
+        )
+    return {"summary": comparison.summary, "text": rooflint.show_comparison(comparison)}
+
+
+def _tell_measured(root: str) -> None:
+    newest = next(iter(session.measured.get(root, ())), None)
+    summary = rooflint.summarize(newest.report) if newest else None
     protocol().notify(MEASURED, {"root": root, "summary": summary})
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
 def _judged(path: Path) -> Report:

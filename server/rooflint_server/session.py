@@ -16,11 +16,10 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 import rooflint
-from rooflint import files
+from rooflint import files as source_files
 from rooflint.config import Config
-from rooflint.files import python_files
-from rooflint.model import Report, RooflintError
-from rooflint_server.analysis import Analysis, Basis, analyse
+from rooflint.model import RooflintError
+from rooflint_server.analysis import Analysis, Basis, Measured, analyse
 from rooflint_server.document import Document, Encoding
 
 if TYPE_CHECKING:
@@ -49,8 +48,12 @@ class Editor:
     """Its own command to profile a file, which links in hovers may start."""
     again_command: str | None = None
     """Its own command to profile a file again; it takes the file's URI."""
+    rule_page: str | None = None
+    """Where it shows the page of a rule: a URI with `{code}` in place of the rule's name."""
     draws_heat: bool = False
     """It marks lines by what they cost, and wants to be told of them."""
+    describes_codes: bool = False
+    """It shows where a diagnostic's code is explained."""
     refreshes: frozenset[str] = frozenset()
     """Which requests it makes again when it is told to (`workspace/codeLens/refresh`, ...)."""
     versioned_edits: bool = False
@@ -69,6 +72,10 @@ class Settings:
     """The interpreter to profile with."""
     inlay_hints: bool = True
     code_lens: bool = True
+
+
+MOST_MEASURED = 6
+"""Recordings of a root that are held at a time; a long one takes memory."""
 
 
 @dataclass(slots=True)
@@ -101,16 +108,22 @@ class Session:
     documents: dict[str, Document] = field(default_factory=dict[str, Document])
     notebooks: dict[str, str] = field(default_factory=dict[str, str])
     """The path of an open notebook, by the URIs of its cells."""
-    reports: dict[str, Report] = field(default_factory=dict[str, Report])
-    """What was measured, by project root; replaced whole."""
+    measured: dict[str, tuple[Measured, ...]] = field(
+        default_factory=dict[str, tuple[Measured, ...]]
+    )
+    """What was measured, by project root, the newest first; replaced whole."""
     run: Run | None = None
     publishing: asyncio.Future[None] | None = None
     """The publication that waits for its document to be looked at."""
+    told_closed: set[str] = field(default_factory=set[str])
+    """Files that are not open whose diagnostics were published."""
     learning: asyncio.Task[None] | None = None
     """Finds out more about the documents while nothing else is to be done."""
     _look: Look | None = None
-    searched: set[str] = field(default_factory=set[str])
-    """Roots whose last recording was looked for."""
+    cleared: dict[str, str] = field(default_factory=dict[str, str])
+    """Since when recordings of a root may be shown again, after the user wanted none."""
+    loading: dict[str, asyncio.Lock] = field(default_factory=dict[str, asyncio.Lock])
+    """By root, held while its recordings are read."""
     outdated: list[Document] = field(default_factory=list[Document])
     """Documents to publish, the one changed last at the end."""
     projects: dict[str, Project] = field(default_factory=dict[str, "Project"])
@@ -154,12 +167,17 @@ class Session:
                 self.touch(document)
         return changed
 
-    def keep(self, root: str, report: Report | None) -> None:
-        """Take a root's new measurements, or forget the old ones."""
-        if report is None:
-            self.reports.pop(root, None)
-        else:
-            self.reports[root] = report
+    def keep(self, root: str, measured: Measured) -> None:
+        """Show a recording of a root, beside those of its other files."""
+        others = [one for one in self.measured.get(root, ()) if one.origin != measured.origin]
+        newest = sorted([measured, *others], key=lambda one: one.since, reverse=True)
+        self.measured[root] = tuple(newest[:MOST_MEASURED])
+        for document in self.documents.values():
+            self.touch(document)
+
+    def forget(self, root: str) -> None:
+        """Show nothing of a root any more."""
+        self.measured.pop(root, None)
         for document in self.documents.values():
             self.touch(document)
 
@@ -168,15 +186,21 @@ class Session:
         around = [folder for folder in self.folders if is_inside(path, folder)]
         return max(around, key=len, default=self._folder_of(path))
 
-    def report_of(self, path: str) -> Report | None:
-        """What was measured in the innermost project around a file."""
-        root = self.measured_root_of(path)
-        return None if root is None else self.reports[root]
-
     def measured_root_of(self, path: str) -> str | None:
         """The innermost project around a file in which something was measured."""
-        around = [root for root in self.reports if is_inside(path, root)]
+        around = [root for root in self.measured if is_inside(path, root)]
         return max(around, key=len, default=None)
+
+    def measured_of(self, document: Document) -> Measured | None:
+        """What was last measured of a file: the newest recording of its project that has it."""
+        path = document.path
+        root = self.measured_root_of(path)
+        measured = () if root is None else self.measured[root]
+        if document.measured_by is None or document.measured_by[:2] != (document.edits, measured):
+            text = document.text if measured else ""
+            known = (one for one in measured if rooflint.is_recorded(path, text, one.report))
+            document.measured_by = document.edits, measured, next(known, None)
+        return document.measured_by[2]
 
     def is_known(self, document: Document) -> bool:
         """Whether the last analysis is of the document as it stands."""
@@ -269,7 +293,9 @@ class Session:
 
     def _basis(self, document: Document) -> Basis:
         path = document.path
-        return Basis(document.edits, document.learned, self.config_of(path), self.report_of(path))
+        return Basis(
+            document.edits, document.learned, self.config_of(path), self.measured_of(document)
+        )
 
     def project_of(self, path: str) -> Project:
         """What is known of the files around a file."""
@@ -283,14 +309,16 @@ class Session:
         """The files of a root, as far as the one who asks is not told to stop meanwhile."""
         cancelled = self._look.cancelled if self._look else None
         try:
-            return python_files(root, rooflint.open_configs(), MOST_FILES, cancelled).paths
+            return source_files.python_files(
+                root, rooflint.open_configs(), MOST_FILES, cancelled
+            ).paths
         except RooflintError:  # Settings that make no sense, which is told elsewhere.
             return ()
 
     def text_of(self, path: str) -> str | None:
         """The text of a file as it is open, or else on disk."""
         document = self.documents.get(path)
-        return "".join(tuple(document.lines)) if document else files.text_of(path)
+        return "".join(tuple(document.lines)) if document else source_files.text_of(path)
 
     def config_of(self, path: str) -> Config:
         """The settings of the project around a file; those that make no sense are left aside."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -20,6 +21,7 @@ from rooflint_server.session import Editor
 
 if TYPE_CHECKING:
     from rooflint import Glance
+    from rooflint_server.analysis import Analysis
 
 SOURCE = "rooflint"
 
@@ -45,7 +47,7 @@ def to_editor(
     name = getattr(encoding, "value", encoding)
     own = cast("dict[str, object]", options) if isinstance(options, dict) else {}
 
-    def own_command(name: str) -> str | None:
+    def own_text(name: str) -> str | None:
         value = own.get(name)
         return value if isinstance(value, str) else None
 
@@ -54,9 +56,11 @@ def to_editor(
         pulls=bool(text and text.diagnostic and again and again.refresh_support),
         related=any(way and way.related_information for way in ways),
         markdown=bool(formats) and formats[0] == lsp.MarkupKind.Markdown,
-        profile_command=own_command("profileCommand"),
-        again_command=own_command("profileAgainCommand"),
+        profile_command=own_text("profileCommand"),
+        again_command=own_text("profileAgainCommand"),
+        rule_page=own_text("rulePage"),
         draws_heat=own.get("heat") is True,
+        describes_codes=any(way and way.code_description_support for way in ways),
         refreshes=frozenset(_refreshes(workspace)),
         versioned_edits=bool(edits and edits.document_changes),
         progress=bool(can.window and can.window.work_done_progress),
@@ -162,6 +166,7 @@ def to_diagnostics(
                     severity=SEVERITIES[severity],
                     source=SOURCE,
                     code=finding.rule,
+                    code_description=_page_of(finding.rule, editor),
                     related_information=_to_related(document, finding, editor.encoding)
                     if editor.related
                     else None,
@@ -169,16 +174,57 @@ def to_diagnostics(
             )
         if not line.findings and report and (said := line_as_measured(line, report, whole_us)):
             severity, message = said
+            place = to_line_range(document, line.line, editor.encoding)
+            if editor.draws_heat:  # The line is marked already: a word is enough to underline.
+                word = re.match(r"\w*", document.content(line.line - 1).strip())
+                units = count_units(word[0], len(word[0]), editor.encoding) if word else 0
+                place.end = lsp.Position(place.start.line, place.start.character + max(1, units))
             diagnostics.append(
                 lsp.Diagnostic(
-                    range=to_line_range(document, line.line, editor.encoding),
+                    range=place,
                     message=message,
                     severity=SEVERITIES[severity],
                     source=SOURCE,
                     code=line.verdict.limiter if line.verdict else None,
+                    code_description=_page_of(line.verdict.limiter, editor)
+                    if line.verdict
+                    else None,
                 )
             )
     return diagnostics
+
+
+def _page_of(code: str, editor: Editor) -> lsp.CodeDescription | None:
+    """Where a rule or verdict is explained, where the pages are at hand."""
+    if not editor.describes_codes:
+        return None
+    if editor.rule_page:
+        return lsp.CodeDescription(editor.rule_page.replace("{code}", code))
+    page = rooflint.page_of(code)
+    return lsp.CodeDescription(f"{uris.from_fs_path(str(page[0]))}#{page[1]}") if page else None
+
+
+def to_heat(document: Document, analysis: Analysis) -> list[dict[str, object]]:
+    """`rooflint/heat`: what to mark lines with, and the file in a sentence; one for each part."""
+    glance, report = analysis.glance, analysis.basis.report
+    summary = rooflint.summarize(report) if report else None
+    return [
+        {
+            "uri": part.uri,
+            "lines": [
+                {
+                    "line": line.line - part.first_line - 1,
+                    "ratio": line.heat_ratio,
+                    "text": line.text,
+                    "stale": line.stale,
+                }
+                for line in (glance.lines if glance else ())
+                if part.holds(line.line)
+            ],
+            "summary": summary,
+        }
+        for part in document.parts()
+    ]
 
 
 def to_hover(document: Document, line: int, card: str, editor: Editor) -> lsp.Hover:
@@ -205,22 +251,22 @@ def to_lenses(document: Document, part: Part, glance: Glance, editor: Editor) ->
 
 
 def to_inlay_hints(
-    document: Document,
-    part: Part,
-    glance: Glance,
-    lines: Mapping[int, LineReport],
-    report: Report,
-    wanted: lsp.Range,
-    encoding: Encoding,
+    document: Document, part: Part, analysis: Analysis, wanted: lsp.Range, editor: Editor
 ) -> list[lsp.InlayHint]:
-    """What the lines in a range cost, at their ends."""
+    """What the lines in a range cost, at their ends; an editor that draws says itself of those
+    that were changed since."""
+    report, lines = analysis.basis.report, analysis.reports or {}
     hints: list[lsp.InlayHint] = []
-    for line in glance.lines:
+    if report is None or analysis.glance is None:
+        return hints
+    for line in analysis.glance.lines:
         in_part = line.line - 1 - part.first_line
-        if part.holds(line.line) and wanted.start.line <= in_part <= wanted.end.line:
-            end = to_line_range(document, line.line, encoding).end
+        shown = part.holds(line.line) and wanted.start.line <= in_part <= wanted.end.line
+        if shown and not (line.stale and editor.draws_heat):
+            end = to_line_range(document, line.line, editor.encoding).end
+            text = f"{line.text} (stale)" if line.stale else line.text
             said = rooflint.cost_sentence(lines[line.line], report) if line.line in lines else None
-            hints.append(lsp.InlayHint(end, line.text, None, None, said, padding_left=True))
+            hints.append(lsp.InlayHint(end, text, None, None, said, padding_left=True))
     return hints
 
 

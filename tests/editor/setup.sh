@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 
 node_linux=24.22.3      # code-server 4.139.1 runs on Node 24 alone
 code_server=4.139.1     # VS Code 1.139.1
-builtin_extensions=(python ipynb notebook-renderers json markdown-basics theme-defaults theme-modern-icons theme-seti)
+builtin_extensions=(python ipynb notebook-renderers json markdown-basics markdown-language-features theme-defaults theme-modern-icons theme-seti)
 
 main() {
   need_node

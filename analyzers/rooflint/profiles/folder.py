@@ -6,7 +6,7 @@ import json
 import tokenize
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any, cast
@@ -33,10 +33,43 @@ from rooflint.profiles.torch_trace import load_timeline, recording_of
 FORMAT = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A recording folder by what its meta.json says, its trace unread."""
+
+    folder: Path
+    since: str
+    """When it was made, or imported, as ISO 8601 has it."""
+    script: str
+    """What was run, as it was named on the command line."""
+    hashes: Mapping[str, str]
+    """SHA-256 of each of the user's files, by its path."""
+
+
 def latest(root: str | Path) -> Path | None:
     """The newest whole recording under a project's root."""
-    folders = [meta.parent for meta in Path(root).glob(".rooflint/recordings/*/meta.json")]
-    return max(folders, key=lambda folder: (_made_at(folder), folder.name), default=None)
+    return next((listed.folder for listed in list_recordings(root)), None)
+
+
+def list_recordings(root: str | Path) -> list[Listed]:
+    """The whole recordings under a project's root, the newest first."""
+    metas = Path(root).glob(".rooflint/recordings/*/meta.json")
+    found = [_listed(meta.parent) for meta in metas]
+    return sorted(found, key=lambda one: (one.since, one.folder.name), reverse=True)
+
+
+def _listed(folder: Path) -> Listed:
+    try:
+        meta = _object(json.loads((folder / "meta.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, RecursionError):
+        meta = {}
+    hashes = {
+        path: str(_object(entry).get("sha256") or "")
+        for path, entry in _object(meta.get("files")).items()
+    }
+    since = max(str(meta.get(name) or "") for name in ("made_at", "imported_at"))
+    script = next((str(word) for word in _list(meta.get("argv"))), "")
+    return Listed(folder, since, script, hashes)
 
 
 def read_folder(folder: Path) -> Recording:
@@ -269,14 +302,6 @@ def _host_peaks(meta: Mapping[str, Any]) -> Peaks | None:
     if not bandwidth or not rates:
         return None
     return Peaks(rates, bandwidth, "measured", "a product and a copy timed in the run's process")
-
-
-def _made_at(folder: Path) -> str:
-    try:
-        meta = _object(json.loads((folder / "meta.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError, RecursionError):
-        return ""
-    return str(meta.get("made_at") or "")
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 - `request`: what to profile, and what is heard while it runs
 - `recordings`: makes the folder that a recording is written to
+- `imports`: keeps recordings that were made elsewhere
 - `interpreter`: asks the user's Python whether the script can run there
 - `timeline`: the first run, under torch's profiler
 - `counters`: the second run, under ncu
@@ -59,7 +60,7 @@ def run(request: ProfileRequest, tell: Callable[[Progress], None], cancelled: Ev
             record_timeline(request, folder, counters_too, tell, cancelled)
         except OSError as error:
             remove(folder)
-            raise cannot_be_written(request, error) from error
+            raise cannot_be_written(request.root, error) from error
         if left_out:
             add_note(folder, left_out)
         if not cancelled.is_set():

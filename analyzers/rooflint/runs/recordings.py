@@ -23,12 +23,17 @@ PLAN = "plan.json"
 
 
 def new_folder(request: ProfileRequest) -> Path:
-    """`.rooflint/recordings/<time>-<script>` in the project's root, made now.
+    """A folder for the recording of a run. Raises `ProfileError` where it cannot be written."""
+    return new_folder_in(Path(request.root), _short_name(request.target))
+
+
+def new_folder_in(root: Path, name: str) -> Path:
+    """`.rooflint/recordings/<time>-<name>` in a project's root, made now.
 
     Raises `ProfileError` where it cannot be written.
     """
-    own = Path(request.root) / ".rooflint"
-    stem = f"{datetime.now():%Y%m%d-%H%M%S}-{_short_name(request.target)}"
+    own = root / ".rooflint"
+    stem = f"{datetime.now():%Y%m%d-%H%M%S}-{name}"
     try:
         recordings = own / "recordings"
         recordings.mkdir(parents=True, exist_ok=True)
@@ -43,16 +48,16 @@ def new_folder(request: ProfileRequest) -> Path:
                 continue
             return folder
     except OSError as error:
-        raise cannot_be_written(request, error) from error
+        raise cannot_be_written(root, error) from error
     raise ProfileError(f"{recordings} is full: remove what you no longer need")
 
 
-def cannot_be_written(request: ProfileRequest, error: OSError) -> ProfileError:
+def cannot_be_written(root: str | Path, error: OSError) -> ProfileError:
     remedy = "choose a project folder that you may write to"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         remedy = "make room there"
     return ProfileError(
-        f"no recording can be written below {request.root}: {error.strerror or error}; {remedy}"
+        f"no recording can be written below {root}: {error.strerror or error}; {remedy}"
     )
 
 
@@ -63,7 +68,7 @@ def check_room(request: ProfileRequest, folder: Path) -> None:
         (folder / "room").unlink()
     except OSError as error:
         remove(folder)
-        raise cannot_be_written(request, error) from error
+        raise cannot_be_written(request.root, error) from error
 
 
 def read_meta(folder: Path) -> dict[str, Any]:

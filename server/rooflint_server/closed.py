@@ -1,0 +1,82 @@
+"""What is said of files that are not open: their lines that cost much, as last recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lsprotocol import types as lsp
+from pygls import uris
+
+import rooflint
+from rooflint.files import text_of
+from rooflint.model import Report
+from rooflint_server import to_lsp
+from rooflint_server.document import Document
+from rooflint_server.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedFile:
+    """A recorded file that no document stands for."""
+
+    path: str
+    report: Report
+    version: str
+    """Changes with the file and with what was measured of it."""
+
+    @property
+    def uri(self) -> str:
+        return uris.from_fs_path(self.path) or self.path
+
+
+def closed_files(session: Session) -> dict[str, ClosedFile]:
+    """The recorded files of all projects that are not open, by path."""
+    closed: dict[str, ClosedFile] = {}
+    for root, measured in session.measured.items():
+        for one in measured:
+            for path in one.report.recording.source_hashes:
+                known = path in closed or path in session.documents
+                if not known and session.root_of(path) == root and (version := _version(path)):
+                    closed[path] = ClosedFile(path, one.report, f"{version} {one.origin}")
+    return {p: f for p, f in closed.items() if not session.config_of(p).excludes(p)}
+
+
+def _version(path: str) -> int | None:
+    try:
+        return Path(path).stat().st_mtime_ns
+    except OSError:
+        return None
+
+
+def diagnostics_of_closed(file: ClosedFile, session: Session) -> list[lsp.Diagnostic]:
+    """Of each line that costs much; what the rules say of a file is told once it is open."""
+    text = text_of(file.path)
+    followed = rooflint.follow_file(file.report, file.path, text) if text is not None else None
+    if text is None or followed is None:
+        return []
+    document = Document(file.uri, file.path)
+    document.rewrite(text)
+    lines = [replace(line, findings=()) for line in followed.lines.values()]
+    return to_lsp.to_diagnostics(document, lines, file.report, (), session.editor)
+
+
+def to_workspace_report(
+    files: Mapping[str, ClosedFile], known: Mapping[str, str], session: Session
+) -> lsp.WorkspaceDiagnosticReport:
+    """The diagnostics of files; of those whose version the editor knows, by URI, that alone."""
+    items: list[lsp.WorkspaceDocumentDiagnosticReport] = []
+    for file in files.values():
+        if known.get(file.uri) == file.version:
+            items.append(lsp.WorkspaceUnchangedDocumentDiagnosticReport(file.uri, file.version))
+        else:
+            found = diagnostics_of_closed(file, session)
+            full = lsp.WorkspaceFullDocumentDiagnosticReport(file.uri, found, None)
+            full.result_id = file.version
+            items.append(full)
+    still = {file.uri for file in files.values()}
+    open_now = {document.uri for document in session.documents.values()}
+    for uri in known.keys() - still - open_now:
+        items.append(lsp.WorkspaceFullDocumentDiagnosticReport(uri, []))
+    return lsp.WorkspaceDiagnosticReport(items)

@@ -1,0 +1,142 @@
+// A project that was profiled on an H200: what someone sees who opens it, edits it, and asks.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { claim, PYTHON, ROOT, scenario, until } from "./harness.mjs";
+
+const RECORDINGS = join(ROOT, "tests", "profiles", "recordings");
+
+let base;
+let project;
+
+function prepare(folder) {
+  base = folder;
+  project = join(base, "project");
+  mkdirSync(project);
+  cpSync(join(ROOT, "examples", "train.py"), join(project, "train.py"));
+  recording("train_h200", join(project, ".rooflint", "recordings", "before"));
+  return project;
+}
+
+/** A recording as the recorder left it. */
+function recording(name, target) {
+  cpSync(join(RECORDINGS, name), target, { recursive: true });
+  const { status } = spawnSync("xz", ["-d", join(target, "counters.ncu-rep.xz")]);
+  assert.equal(status, 0);
+}
+
+/** What decorations write behind a line. */
+function drawnAfter(line) {
+  return line.evaluate((node) =>
+    [...node.querySelectorAll("span")].map((span) => getComputedStyle(span, "::after").content).join(" "),
+  );
+}
+
+/** The mended example as a later run of the same script, somewhere else. */
+function elsewhere() {
+  const target = join(base, "cluster", "later");
+  recording("train_fixed_h200", target);
+  const meta = readFileSync(join(target, "meta.json"), "utf8").replaceAll("train_fixed.py", "train.py");
+  writeFileSync(join(target, "meta.json"), meta);
+  const trace = join(target, "trace.json");
+  spawnSync("sh", ["-c", `zcat ${trace}.gz | sed s/train_fixed.py/train.py/g | gzip > ${trace}.new`]);
+  renameSync(`${trace}.new`, `${trace}.gz`);
+  return target;
+}
+
+await scenario(
+  "results",
+  { prepare, settings: () => ({ "python.defaultInterpreterPath": PYTHON, "editor.minimap.enabled": false }) },
+  async (editor) => {
+    const { page } = editor;
+    const file = join(project, "train.py");
+    const source = readFileSync(file, "utf8").split("\n");
+    const lineOf = (text) => source.findIndex((line) => line.includes(text)) + 1;
+    const lens = (text) => page.locator(".codelens-decoration", { hasText: text }).first();
+    const written = (text) => page.locator(".view-line", { hasText: text }).first();
+
+    await editor.open("train.py");
+    await editor.goToLine(lineOf("for step, batch"));
+    await lens("step 17.2 ms · GPU busy 93 % · 4.67 syncs").waitFor();
+    await lens("profile again").waitFor();
+    claim("above the loop of the steps stands what a step costs, and the way to profile again");
+    await editor.status("step 17.2 ms · GPU 93 %").waitFor();
+    await editor.shot("1-loop");
+
+    const product = lineOf("h = self.up(self.norm2(x))");
+    await editor.goToLine(product);
+    await lens("GPU 7.03 ms a step (44 %) on its own lines").waitFor();
+    await written(/self\.norm2\(x\)\).?GPU.2\.94.ms.\(18.%\)/).waitFor();
+    claim("behind a line stands what it costs, above its function what that does");
+    await editor.shot("2-function");
+
+    await editor.command("Rooflint: Explain This Line");
+    await page.locator(".monaco-hover:not(.hidden)", { hasText: "compute-bound" }).first().waitFor();
+    await editor.shot("3-explained");
+    await page.keyboard.press("Escape");
+    claim("a command explains the line at the cursor");
+
+    await editor.goToLine(product, 1);
+    await page.keyboard.press("End");
+    await page.keyboard.type(" * 1");
+    const stale = "GPU 2.94 ms (18 %) · measured before this change";
+    await until("the line is greyed", async () => (await drawnAfter(written("norm2(x)) * 1"))).includes(stale));
+    await editor.goToLine(1, 1);
+    await page.keyboard.type("# a new first line\n");
+    await editor.goToLine(product + 1);
+    await until("it stays greyed", async () => (await drawnAfter(written("norm2(x)) * 1"))).includes(stale));
+    await editor.shot("4-stale");
+    claim("a line that was changed is greyed and says that it was measured before; numbers move with their lines");
+    await editor.command("File: Revert File");
+
+    const read = lineOf("total += loss.item()");
+    await editor.goToLine(read, source[read - 1].indexOf("loss") + 1);
+    await editor.command("Rooflint: Show Rule");
+    const preview = page.frameLocator("iframe.webview.ready").frameLocator("iframe#active-frame");
+    await preview.locator("h2#item-in-loop").waitFor();
+    await editor.shot("5-rule");
+    claim("the page of the rule opens, at the rule");
+    await page.keyboard.press("Control+w");
+
+    await editor.goToLine(read, source[read - 1].indexOf("loss") + 1);
+    await editor.command("Rooflint: Ignore Rule Here");
+    await written("# rooflint: ignore[item-in-loop]").waitFor();
+    claim("a command silences the rule on the line");
+    await page.keyboard.press("Control+z");
+
+    cpSync(join(ROOT, "examples", "train_fixed.py"), file);
+    const later = elsewhere();
+    const row = (text) => page.locator(".quick-input-list .monaco-list-row", { hasText: text }).first();
+    await editor.pressUntil("F1", editor.quickInput());
+    await editor.quickInput().fill(">Rooflint: Import Recording…");
+    await row("Import Recording").waitFor();
+    await page.keyboard.press("Enter");
+    await row("A recording folder").waitFor();
+    await page.keyboard.press("Enter");
+    const button = page.locator(".quick-input-widget .monaco-button", { hasText: "Import" });
+    await button.waitFor();
+    await editor.quickInput().fill(later);
+    await button.click();
+    await editor.notification("1 of its 1 files are here. step 12.3 ms").waitFor();
+    await editor.goToLine(
+      readFileSync(file, "utf8")
+        .split("\n")
+        .findIndex((line) => line.includes("for batch in")) + 1,
+    );
+    await lens(/step 17\.2 → 12\.3 ms \(−28 %/).waitFor();
+    await editor.shot("6-compared");
+    claim("a recording made elsewhere is shown, and compared with the one before");
+    await until("it is kept", () => readdirSync(join(project, ".rooflint", "recordings")).length === 2);
+
+    await editor.command("Rooflint: Compare With Previous");
+    await editor.output("lines within noise").waitFor();
+    await editor.shot("7-table");
+    claim("the differences are listed line by line");
+
+    await editor.command("Rooflint: Clear Results");
+    await lens("step 17.2").waitFor({ state: "detached" });
+    claim("results that were cleared are gone");
+  },
+);
