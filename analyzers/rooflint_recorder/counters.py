@@ -376,16 +376,18 @@ class NcuWindow:
                     self._measure(thread, False)
 
     def _node_begins(self, wanted: _Wanted, gradients: Any) -> None:
-        thread = self.thread()
-        self._end_node(thread)
-        if self._is_open:
-            wanted.times -= 1  # it may run again in a backward pass that the plan knows nothing of
-            name = wanted.name if wanted.times >= 0 else None
-            thread.node = wanted, name, self.next_node(), thread.measures
-            self.enter(thread, name)
+        with contextlib.suppress(Exception):  # raised from a hook, it would be the script's
+            thread = self.thread()
+            self._end_node(thread)
+            if self._is_open:
+                wanted.times -= 1  # another backward pass, unknown to the plan, may run it again
+                name = wanted.name if wanted.times >= 0 else None
+                thread.node = wanted, name, self.next_node(), thread.measures
+                self.enter(thread, name)
 
     def _other_node_begins(self, gradients: Any) -> None:
-        self._end_node(self.thread())
+        with contextlib.suppress(Exception):
+            self._end_node(self.thread())
 
     def _end_node(self, thread: _Thread) -> None:
         if thread.node is not None:
