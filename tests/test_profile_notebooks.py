@@ -108,6 +108,9 @@ def test_cells_run_top_to_bottom_and_costs_stand_on_their_lines(
     main(["report"])
     shown = capfd.readouterr().out
     assert " train.ipynb:cell 4:3  loss = helper.loss(" in shown
+    main(["report", "--html", "report.html"])
+    assert '"place":"cell 4:3"' in (project / "report.html").read_text("utf-8")
+    capfd.readouterr()
     main(["report", "--output-format", "json"])
     report = json.loads(capfd.readouterr().out)
     lines = [(line.get("cell"), line["line"]) for line in report["lines"]]

@@ -184,6 +184,10 @@ async def test_numbers_of_a_profile_stand_on_the_lines_of_cells_and_go_with_them
     assert "measured" not in str(await hover(client, model, (1, 8)))
     assert 2 in await hints_in(client, steps)
 
+    # The eighth of the lines of all cells below each other, each below a comment, is its third.
+    asked = {"root": str(tmp_path), "path": str(path), "line": 8}
+    assert await execute(client, "rooflint.server.locate", asked) == {"uri": steps, "line": 2}
+
     book.insert(0, "print('first')\nprint('second')")
     book.move(1, 3)
     assert book.cells[3] == model

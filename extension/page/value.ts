@@ -33,6 +33,8 @@ export interface Work {
 export interface Line extends Judged {
   readonly file: number;
   readonly line: number;
+  /** As people count it: `56`, in a notebook `cell 4:3`. */
+  readonly place: string;
   readonly function: string | null;
   readonly us: number;
   readonly forward_us: number;
@@ -146,7 +148,7 @@ export function fileName(value: Value, line: Line): string {
 
 /** `train.py:56` */
 export function placeOf(value: Value, line: Line): string {
-  return `${fileName(value, line)}:${line.line}`;
+  return `${fileName(value, line)}:${line.place}`;
 }
 
 export function codeOf(value: Value, line: Line): string {

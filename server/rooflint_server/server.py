@@ -703,7 +703,12 @@ async def page(params: lsp.ExecuteCommandParams) -> dict[str, object]:
 async def locate(params: lsp.ExecuteCommandParams) -> dict[str, object]:
     """Where a line of that page is now; `{"uri": ..., "line": counted from 0}`."""
     path, line = await asyncio.to_thread(pages.find_line, params.arguments, session)
-    return {"uri": to_lsp.to_uri(path), "line": line - 1}
+    document = session.documents.get(path)
+    if document is None and is_notebook(path):
+        raise RooflintError(f"open {Path(path).name} first: its lines are those of its cells")
+    part = document.part_at(line) if document else None
+    uri, first_line = (part.uri, part.first_line) if part else (to_lsp.to_uri(path), 0)
+    return {"uri": uri, "line": line - 1 - first_line}
 
 
 @command("rooflint.server.clear")

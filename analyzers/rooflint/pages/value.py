@@ -22,6 +22,7 @@ from rooflint.model import (
     Verdict,
     Work,
 )
+from rooflint.notebooks import cell_at
 from rooflint.report import device_us, python_us, work_us
 from rooflint.verdicts.mfu import find_mfu
 from rooflint.verdicts.on_cpu import show_python
@@ -161,6 +162,7 @@ class _Value:
         return {
             "file": self.files[line.path],
             "line": line.line,
+            "place": self._place(line),
             "function": cost.function,
             "us": spent_us / steps,
             "forward_us": (spent_us - cost.backward_us - cost.recompute_us) / steps,
@@ -180,6 +182,10 @@ class _Value:
             ],
             **_verdict(line.verdict),
         }
+
+    def _place(self, line: LineReport) -> str:
+        cell = cell_at(line.path, line.line, self.recording.sources.get(line.path, ""))
+        return f"cell {cell.number}:{cell.line(line.line)}" if cell else str(line.line)
 
     def _kernel(self, report: KernelReport) -> Value:
         kernel = report.kernel
