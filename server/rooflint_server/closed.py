@@ -12,6 +12,7 @@ from pygls import uris
 import rooflint
 from rooflint.files import text_of
 from rooflint.model import Report
+from rooflint.notebooks import is_notebook
 from rooflint_server import to_lsp
 from rooflint_server.document import Document
 from rooflint_server.session import Session
@@ -32,12 +33,13 @@ class ClosedFile:
 
 
 def closed_files(session: Session) -> dict[str, ClosedFile]:
-    """The recorded files of all projects that are not open, by path."""
+    """The recorded files of all projects that are not open, by path; no notebooks: only the
+    editor knows what their cells are called."""
     closed: dict[str, ClosedFile] = {}
     for root, measured in session.measured.items():
         for one in measured:
             for path in one.report.recording.source_hashes:
-                known = path in closed or path in session.documents
+                known = path in closed or path in session.documents or is_notebook(path)
                 if not known and session.root_of(path) == root and (version := _version(path)):
                     closed[path] = ClosedFile(path, one.report, f"{version} {one.origin}")
     return {p: f for p, f in closed.items() if not session.config_of(p).excludes(p)}
