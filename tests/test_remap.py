@@ -159,6 +159,40 @@ def test_no_line_is_ever_shown_on_another_text():
             assert stale or before[was - 1] == after[now - 1]
 
 
+def test_over_a_history_of_edits_no_number_leaves_its_text():
+    """Inserting, deleting, changing and moving lines, over and over: a number that is not stale
+    stands on the very text that was measured, and no two stand on one line."""
+    random.seed(2)
+    before = [f"    x{n} = f(x{n % 7}, {n % 50})" for n in range(60)] + ["    loss.item()"] * 3
+    report = report_of("\n".join(before), *range(1, len(before) + 1))
+    after = list(before)
+    for _ in range(200):
+        at, other = random.randrange(len(after)), random.randrange(len(after))
+        match random.randrange(4):
+            case 0:
+                after.insert(at, random.choice([*before, f"    y = g({random.random()})"]))
+            case 1 if len(after) > 20:
+                del after[at]
+            case 2:
+                after[at] += f" + {random.randrange(9)}"
+            case _:
+                after.insert(other, after.pop(at))
+        now = places(report, "\n".join(after))
+        assert len({line for line, _ in now.values()}) == len(now)
+        for was, (line, stale) in now.items():
+            assert stale or before[was - 1] == after[line - 1]
+
+
+def test_a_renamed_file_is_followed_while_its_text_is_mostly_the_same(tmp_path: Path):
+    report = report_of(SOURCE, ITEM_LINE, path=str(tmp_path / "train.py"))
+    renamed, edited = str(tmp_path / "fit.py"), SOURCE.replace("import torch", "import torch, os")
+    assert places(report, SOURCE, renamed) == {8: (8, False)}
+    assert places(report, edited, renamed) == {8: (8, False)}
+    assert places(report, "import torch\n\nprint(torch.ones(1).item())\n", renamed) == {}
+    (tmp_path / "train.py").write_text(SOURCE)
+    assert places(report, edited, renamed) == {}
+
+
 def test_a_long_file_with_an_edit_at_both_ends_is_followed():
     lines = []
     for n in range(2750):

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { fillIn } from "../src/placeholders";
 import { shorten } from "../src/summary";
+import { joinWords, splitWords } from "../src/words";
 
 describe("the status bar", () => {
   it("has room for the step and how busy the GPU was", () => {
@@ -30,5 +31,25 @@ describe("a setting", () => {
   });
   it("keeps what only looks like one", () => {
     assert.equal(fill("/opt/~me/${config:python}"), "/opt/~me/${config:python}");
+  });
+});
+
+describe("a command line", () => {
+  it("is split as a shell would", () => {
+    assert.deepEqual(splitWords(`  --lr 1e-3 --name "a b" 'c "d' e\\ f "" `), [
+      "--lr",
+      "1e-3",
+      "--name",
+      "a b",
+      'c "d',
+      "e f",
+      "",
+    ]);
+    assert.deepEqual(splitWords("C:\\data\\x --out D:\\y"), ["C:\\data\\x", "--out", "D:\\y"]);
+  });
+  it("is the same words when it is written and split again", () => {
+    for (const words of [[], ["--a=1"], ["a b", "", "it's", 'say "no"', "back\\slash \\"]]) {
+      assert.deepEqual(splitWords(joinWords(words)), words);
+    }
   });
 });
