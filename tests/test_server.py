@@ -785,7 +785,13 @@ async def test_the_roofline_page_and_where_its_lines_are_now(
     await execute(client, "rooflint.server.import", str(target))
     answer = await execute(client, "rooflint.server.page", uri)
     assert answer["html"].startswith("<!DOCTYPE html>") and "/home/user/project" in answer["html"]
+    assert answer["shown"] is None
     asked = {"root": answer["root"], "path": "/home/user/project/train.py", "line": 58}
+    script.write_text("#\n" + script.read_text())
+    answer = await execute(client, "rooflint.server.page", uri, 59)
+    assert answer["shown"] == {"path": asked["path"], "line": 58}
+    assert await execute(client, "rooflint.server.locate", asked) == {"uri": uri, "line": 58}
+    script.write_text(script.read_text()[2:])
     assert await execute(client, "rooflint.server.locate", asked) == {"uri": uri, "line": 57}
     with pytest.raises(JsonRpcException, match="no file of this project"):
         await execute(client, "rooflint.server.locate", {**asked, "path": "/etc/passwd"})

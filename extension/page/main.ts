@@ -35,7 +35,7 @@ import { summary } from "./summary";
 import { Table } from "./table";
 import { watchTheme } from "./theme";
 import { Timeline } from "./timeline";
-import { fileName, type Line, type Value } from "./value";
+import type { Line, Value } from "./value";
 
 watchTheme();
 const page = document.getElementById("page") as HTMLElement;
@@ -87,9 +87,7 @@ window.addEventListener("message", (event) => {
   const message: unknown = event.data;
   if (typeof message === "object" && message !== null && "type" in message && message.type === "show") {
     const { path, line } = message as { path?: unknown; line?: unknown };
-    // A recording made elsewhere has other folders above the file.
-    const name = String(path).split(/[\\/]/).pop();
-    const index = value.lines.findIndex((each) => fileName(value, each) === name && each.line === line);
+    const index = value.lines.findIndex((each) => value.files[each.file] === path && each.line === line);
     if (index >= 0) {
       table.show(index);
     }

@@ -31,6 +31,7 @@ export class Client extends LanguageClient {
         synchronize: { configurationSection: "rooflint" },
         initializationOptions: {
           profileCommand: "rooflint.profileFile",
+          rooflineCommand: "rooflint.showRoofline",
           profileAgainCommand: "rooflint.profileAgain",
           rulePage: "command:rooflint.showRule?%5B%22{code}%22%5D", // its argument: ["the rule's name"]
           heat: true,

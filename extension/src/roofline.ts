@@ -21,12 +21,8 @@ const VIEW = "rooflint.roofline";
 interface Page {
   readonly root: string;
   readonly html: string;
-}
-
-/** What a link may name: a file, and a line counted from 1. */
-interface Place {
-  readonly path: string;
-  readonly line: number;
+  /** What the page calls the line that was asked for. */
+  readonly shown: { readonly path: string; readonly line: number } | null;
 }
 
 export class Roofline implements Disposable {
@@ -65,7 +61,7 @@ export class Roofline implements Disposable {
       return;
     }
     try {
-      const page = await this.#ask<Page>("rooflint.server.page", uri.toString());
+      const page = await this.#ask<Page>("rooflint.server.page", uri.toString(), line);
       this.#file = uri;
       this.#remember(uri);
       if (!this.#panel) {
@@ -75,9 +71,8 @@ export class Roofline implements Disposable {
       }
       this.#draw(page);
       this.#panel?.reveal(undefined, true);
-      if (typeof line === "number") {
-        const place: Place = { path: uri.fsPath, line };
-        void this.#panel?.webview.postMessage({ type: "show", ...place });
+      if (page.shown) {
+        void this.#panel?.webview.postMessage({ type: "show", ...page.shown });
       }
     } catch (error) {
       void window.showWarningMessage(error instanceof Error ? error.message : String(error));
@@ -145,12 +140,15 @@ export class Roofline implements Disposable {
     }
   }
 
-  async #ask<T>(command: string, argument: unknown): Promise<T> {
+  async #ask<T>(command: string, ...given: unknown[]): Promise<T> {
     const client = await this.#server.running();
     if (!client) {
       throw new Error("rooflint's server is not running: see its log for why.");
     }
-    return client.sendRequest(ExecuteCommandRequest.type, { command, arguments: [argument] });
+    return client.sendRequest(ExecuteCommandRequest.type, {
+      command,
+      arguments: given.filter((each) => each !== undefined),
+    });
   }
 }
 

@@ -12,14 +12,15 @@ from rooflint.model import Report, RooflintError
 from rooflint_server.session import Session, is_inside
 from rooflint_server.to_lsp import to_path
 
-PAGE_USAGE = "give the URI of a file whose project was profiled"
+Value = dict[str, object]
+
+PAGE_USAGE = "give the URI of a file whose project was profiled, and a line of it if one is meant"
 LINE_USAGE = 'give {"root": folder, "path": as recorded, "line": number}'
 
 
 def find_measured(arguments: Sequence[Any] | None, session: Session) -> tuple[str, Report]:
     """The project that a page is asked for, and what was measured there. Raises `RooflintError`."""
-    uri = arguments[0] if arguments and len(arguments) == 1 else None
-    path = to_path(uri) if isinstance(uri, str) else None
+    path = to_path(arguments[0]) if arguments and isinstance(arguments[0], str) else None
     if path is None:
         raise RooflintError(f"to show the roofline, {PAGE_USAGE}")
     root = session.measured_root_of(path)
@@ -30,6 +31,20 @@ def find_measured(arguments: Sequence[Any] | None, session: Session) -> tuple[st
     document = session.documents.get(path)
     own = session.measured_of(document) if document else None
     return root, (own or session.measured[root][0]).report
+
+
+def find_recorded(arguments: Sequence[Any], report: Report, session: Session) -> Value | None:
+    """What the page calls a line of a file as it is now; `None`: not asked for, or a new one."""
+    path, line = to_path(arguments[0]), arguments[1] if len(arguments) > 1 else None
+    text = session.text_of(path) if path else None
+    if path is None or text is None or not isinstance(line, int):
+        return None
+    file = rooflint.follow_file(report, path, text)
+    if file is None or file.is_lost:
+        return None
+    places = file.places
+    was = line if places is None else next((w for w, p in places.items() if p[0] == line), None)
+    return None if was is None else {"path": file.recorded_path, "line": was}
 
 
 def find_line(arguments: Sequence[Any] | None, session: Session) -> tuple[str, int]:

@@ -524,6 +524,8 @@ async def hover(params: lsp.HoverParams) -> lsp.Hover | None:
         profile_command=session.editor.profile_command,
         change=analysis.glance.changes.get(known.line) if analysis.glance else None,
     )
+    if card and known.cost and (link := to_lsp.to_roofline_link(document, line, session.editor)):
+        card = f"{card}\n\n{link}"
     return to_lsp.to_hover(document, known.line, card, session.editor) if card else None
 
 
@@ -694,9 +696,11 @@ def _matches(report: Report, root: str) -> tuple[dict[str, str], tuple[str, ...]
 
 @command("rooflint.server.page")
 async def page(params: lsp.ExecuteCommandParams) -> dict[str, object]:
-    """The roofline page of a file's project; `{"root": folder, "html": ...}`."""
+    """The roofline page of a file's project; `{"root": folder, "html": ..., "shown": line}`."""
     root, report = pages.find_measured(params.arguments, session)
-    return {"root": root, "html": await asyncio.to_thread(rooflint.make_page, report)}
+    shown = pages.find_recorded(params.arguments or (), report, session)
+    html = await asyncio.to_thread(rooflint.make_page, report)
+    return {"root": root, "html": html, "shown": shown}
 
 
 @command("rooflint.server.locate")

@@ -46,6 +46,8 @@ class Editor:
     markdown: bool = False
     profile_command: str | None = None
     """Its own command to profile a file, which links in hovers may start."""
+    roofline_command: str | None = None
+    """Likewise to show a line's roofline, with the file's URI and the line."""
     again_command: str | None = None
     """Its own command to profile a file again; it takes the file's URI."""
     rule_page: str | None = None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote
 
 from lsprotocol import types as lsp
 from pygls import uris
@@ -57,6 +59,7 @@ def to_editor(
         related=any(way and way.related_information for way in ways),
         markdown=bool(formats) and formats[0] == lsp.MarkupKind.Markdown,
         profile_command=own_text("profileCommand"),
+        roofline_command=own_text("rooflineCommand"),
         again_command=own_text("profileAgainCommand"),
         rule_page=own_text("rulePage"),
         draws_heat=own.get("heat") is True,
@@ -98,6 +101,14 @@ def to_path(uri: str) -> str | None:
 def to_uri(path: str) -> str:
     """What a file is called in a message."""
     return uris.from_fs_path(path) or path
+
+
+def to_roofline_link(document: Document, line: int, editor: Editor) -> str | None:
+    """A link that shows a line on the roofline page, in editors that can."""
+    if not editor.markdown or editor.roofline_command is None:
+        return None
+    arguments = quote(json.dumps([document.uri, line]), safe="")
+    return f"[Show in roofline](command:{editor.roofline_command}?{arguments})"
 
 
 def to_place(

@@ -53,6 +53,14 @@ await scenario(
     await editor.shot("2-point");
     claim("Enter on a point goes to its line");
 
+    await editor.goToLine(73, 17);
+    const card = await editor.hover("Show in roofline");
+    await card.locator("a", { hasText: "Show in roofline" }).click();
+    await frame.locator("tr.line.chosen", { hasText: "return self.head(x)" }).waitFor();
+    await frame.locator("tr.details").waitFor();
+    await editor.shot("2-from-hover");
+    claim("the hover card links to its line on the page");
+
     // Two lines more at the top: what was measured moves down with its text.
     await editor.goToLine(1);
     await page.keyboard.type("#\n#\n");
@@ -69,18 +77,16 @@ await scenario(
     claim("it follows the editor's theme");
 
     // As a profile in a terminal leaves it.
-    const target = join(project, ".rooflint", "recordings", "20261129-170000-train_fixed");
-    const fixed = join(ROOT, "tests", "profiles", "recordings", "train_fixed_h200");
-    cpSync(fixed, target, { recursive: true, filter: (path) => !path.endsWith("meta.json") });
-    const meta = JSON.parse(readFileSync(join(fixed, "meta.json"), "utf8"));
-    meta.made_at = "2026-11-29T17:00:00+00:00";
-    writeFileSync(join(target, "meta.json"), JSON.stringify(meta));
-    await frame.locator("h1", { hasText: "train_fixed.py" }).waitFor();
+    const target = join(project, ".rooflint", "recordings", "20261129-170000-train");
+    cpSync(RECORDING, target, { recursive: true, filter: (path) => !path.endsWith("meta.json") });
+    const meta = JSON.parse(readFileSync(join(RECORDING, "meta.json"), "utf8"));
+    writeFileSync(join(target, "meta.json"), JSON.stringify({ ...meta, made_at: "2026-11-29T17:00:00+00:00" }));
+    await frame.locator(".title .where", { hasText: "2026-11-29 17:00" }).waitFor();
     assert.equal(await frame.locator("[aria-pressed=true]").textContent(), "kernels");
     claim("it is drawn anew when something was recorded, and keeps its view");
 
     await page.reload();
-    await frame.locator("h1", { hasText: "train_fixed.py" }).waitFor();
+    await frame.locator(".title .where", { hasText: "2026-11-29 17:00" }).waitFor();
     await editor.shot("4-opened-again");
     claim("the window opened again still shows it");
   },
