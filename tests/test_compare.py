@@ -166,6 +166,14 @@ def test_the_example_before_and_after_its_fixes(
     expect(capsys.readouterr().out, Path(__file__).parent / "verdicts" / "compare_h200.expected")
 
 
+@pytest.mark.parametrize("more", [["--html", "page.html"], ["trace.json"]])
+def test_what_a_comparison_cannot_heed_is_refused(
+    more: list[str], capsys: pytest.CaptureFixture[str]
+):
+    assert main(["report", *more, "--compare", "a", "b"]) == 2
+    assert f"leave out {more[0]}" in capsys.readouterr().err
+
+
 def test_the_comparison_as_json_says_what_is_noise_and_what_is_not_known():
     old = run(BEFORE, cost(1, 100, 130, 100))
     value = json.loads(comparison_json.render(compared(old, run(BEFORE, cost(1, 90, 100, 95)))))

@@ -15,6 +15,7 @@ from profiles.trace_maker import TraceMaker
 
 from rooflint.model import ProfileError, Recording
 from rooflint.profiles import chrome_json, read
+from rooflint.report import make_report
 
 RECORDINGS = Path(__file__).parent / "profiles" / "recordings"
 
@@ -311,6 +312,12 @@ def test_what_a_trace_lacks_is_said(name: str) -> None:
     recording = read(RECORDINGS / name)
     assert any(NOTES[name] in note for note in recording.notes)
     assert all(note.endswith(".") for note in recording.notes)
+
+
+def test_a_trace_without_operators_does_not_say_where_the_time_goes() -> None:
+    """Its step of 210 ms holds ranges of gloo's alone: that is neither Python nor torch."""
+    step = make_report(read(RECORDINGS / "hta__cpu_only_rank34_small.pt.trace.json.gz")).step
+    assert step.limiter == "unknown" and "not known" in step.reason
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")

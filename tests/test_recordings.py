@@ -11,8 +11,10 @@ import pytest
 from profiles.trace_maker import MAIN, TraceMaker
 
 from rooflint.model import ProfileError
+from rooflint.outputs.text import render
 from rooflint.profiles import read
 from rooflint.profiles.folder import latest
+from rooflint.report import make_report
 
 
 def make_folder(folder: Path, trace: TraceMaker, **meta: Any) -> Path:
@@ -36,7 +38,12 @@ def test_meta_names_device_steps_versions_and_sources(tmp_path: Path) -> None:
         device={"kind": "cuda", "name": "NVIDIA H200", "count": 1, "compute_capability": [9, 0]},
         files={"train.py": {"sha256": "ab", "loops": [[3, 9]]}},
         functions={"train.py:4": "Net.forward"},
-        window={"first_step": 3, "steps_seen": 12, "plain_step_us": 10500.0},
+        window={
+            "first_step": 3,
+            "step_count": 1,
+            "steps_seen": 12,
+            "plain_step_us": 10500.0,
+        },
         notes=["Counters could not be read."],
     )
     recording = read(folder)
@@ -98,6 +105,24 @@ def test_cpu_peaks_of_the_run_are_the_roof(tmp_path: Path) -> None:
     assert recording.peaks
     assert recording.peaks.dram_bytes_per_s == 2e10
     assert recording.peaks.provenance == "measured"
+
+
+def test_of_a_gpu_that_was_not_recorded_nothing_is_concluded(tmp_path: Path) -> None:
+    """Operators take 8 of 100 us: on a run without a GPU, the rest would be Python's."""
+    trace = TraceMaker().mark(4, 0, 100).op("aten::mul", 1, 9)
+    report = make_report(read(make_folder(tmp_path / "cpu", trace, device={"kind": "cpu"})))
+    assert report.step.limiter == "overhead-bound" and report.gains
+    gpu = {"kind": "cuda", "name": "NVIDIA H200"}
+    report = make_report(read(make_folder(tmp_path / "gpu", trace, device=gpu)))
+    assert report.step.limiter == "unknown" and not report.gains
+    assert "used NVIDIA H200, and what it did there was not recorded" in report.step.reason
+    assert "no GPU here" not in render(report, color=False)
+
+
+def test_steps_that_the_recorder_did_not_mark_have_no_numbers(tmp_path: Path) -> None:
+    window = {"first_step": 0, "step_count": None, "steps_seen": 1}
+    recording = read(make_folder(tmp_path, one_kernel(), window=window))
+    assert recording.first_step is None and recording.steps_seen is None
 
 
 def test_a_report_that_cannot_be_read_leaves_the_timeline(tmp_path: Path) -> None:

@@ -192,6 +192,11 @@ def _tell(progress: Progress) -> None:
 
 def _report(options: argparse.Namespace) -> int:
     if options.compare:
+        if options.recording or options.html:
+            left = "--html" if options.html else options.recording
+            raise RooflintError(
+                f"--compare shows two recordings, as text or JSON: leave out {left}"
+            )
         before, after = options.compare
         return _compare_recordings(before, after, options.output_format)
     recording: str | Path | None = options.recording

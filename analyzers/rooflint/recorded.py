@@ -538,6 +538,8 @@ class Recording:
     window_kernel_count: int | None = None
     counters_ratio: float | None = None
     """Share of the GPU time whose kernels were measured by ncu; `None`: no counters."""
+    lost_gpu: str | None = None
+    """The GPU that the run used, where the trace holds nothing of it; `device` is then the CPU."""
     python: PythonTime | None = None
     """Where lines were sampled: what their `cpu_us` are a part of."""
     plain_step_us: float | None = None

@@ -70,7 +70,7 @@ class _Page:
         recording = self.report.recording
         yield self._bold(clip(_header(recording), WIDTH))
         yield from self._step()
-        if self._on_cpu and not recording.is_python:
+        if self._on_cpu and not recording.is_python and not recording.lost_gpu:
             yield from _what_a_gpu_adds(self.report)
         yield ""
         if recording.lines:
@@ -78,7 +78,8 @@ class _Page:
         elif recording.kernels:
             yield from self._kernel_table()
         else:
-            yield "Nothing was measured in this recording: record a longer run."
+            remedy = "see the notes" if recording.notes else "record a longer run"
+            yield f"Nothing was measured in this recording: {remedy}."
         yield from self._ranges()
         yield from self._notes()
         yield from self._peaks()

@@ -119,11 +119,13 @@ def read_folder(folder: Path) -> Recording:
     return replace(
         recording,
         device=_device(meta, recording.device),
+        lost_gpu=_lost_gpu(meta, recording.device),
         peaks=_host_peaks(meta) if recording.device.kind == "cpu" else recording.peaks,
         plain_step_us=plain_step_us,
         plain_steps_us=_plain_steps(window) if plain_step_us else (),
-        steps_seen=_whole(window.get("steps_seen")),
-        first_step=_whole(window.get("first_step")),
+        # Steps that the recorder did not mark are found in the trace: their numbers are not known.
+        steps_seen=_whole(window.get("steps_seen")) if window.get("step_count") else None,
+        first_step=_whole(window.get("first_step")) if window.get("step_count") else None,
         step_line=_step_line(window),
         steps_are_calls=window.get("steps_are_calls") is True,
         made_at=str(meta.get("made_at") or "") or None,
@@ -288,6 +290,13 @@ def _device(meta: Mapping[str, Any], traced: Device) -> Device:
         sm_count=_whole(device.get("sm_count")) or (traced.sm_count if same else None),
         memory_bytes=_whole(device.get("memory_bytes")) or (traced.memory_bytes if same else None),
     )
+
+
+def _lost_gpu(meta: Mapping[str, Any], traced: Device) -> str | None:
+    device = _object(meta.get("device"))
+    if traced.kind != "cpu" or device.get("kind") not in ("cuda", "rocm", "other"):
+        return None
+    return str(device.get("name") or "a GPU")
 
 
 def _host_peaks(meta: Mapping[str, Any]) -> Peaks | None:

@@ -36,6 +36,8 @@ MOST_OPTIONS = 6
 def find_gains(recording: Recording, lines: Iterable[LineReport]) -> tuple[Gain, ...]:
     """The three largest, the largest first; none: the run is near its limits."""
     lines = tuple(lines)
+    if recording.lost_gpu:
+        return ()
     if recording.device.kind == "cpu":
         return _added_up(recording, [], list(less_python(recording)))
     slow = list(faster_kernels(recording, lines))

@@ -59,6 +59,10 @@ def _show_rate(work: Work, compute: bool) -> str:
 
 def judge_step(recording: Recording, by_limiter: Iterable[tuple[Limiter, float]]) -> Verdict:
     """Python, if torch's operators take less than half of the time; else what limits most."""
+    if recording.lost_gpu:
+        # What is beside torch's operators may be waits for the GPU.
+        reason = f"the run used {recording.lost_gpu}, and what it did there was not recorded"
+        return Verdict("unknown", reason, "profile it again")
     if recording.is_python:
         return _judge_python(recording)
     ratio = operators_ratio(recording)
@@ -107,6 +111,9 @@ def most_python(recording: Recording) -> LineCost | None:
 def _judge_python(recording: Recording) -> Verdict:
     """A program of Python alone: at work, or waiting."""
     python = recording.python
+    if python is None and not recording.lines and not recording.operators_us:
+        reason = "no operator of torch's was recorded: where the time goes is not known"
+        return Verdict("unknown", reason)
     if python is None:
         return Verdict("overhead-bound", NOT_TORCH, PYTHON_ADVICE)
     # A main thread that waits for others which work is no script that waits.

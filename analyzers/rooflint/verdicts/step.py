@@ -60,6 +60,8 @@ def judge_busy(recording: Recording, by_limiter: Iterable[tuple[Limiter, float]]
     shares = weigh(by_limiter)
     known = [pair for pair in shares if pair[0] != "unknown"]
     if sum(share for _, share in known) < 0.5:
+        if not recording.kernels:
+            return Verdict("unknown", "no kernel was recorded")
         return Verdict("unknown", "what limits most of the kernels is not known")
     limiter, share = known[0]
     busy = "" if gpu_busy_ratio(recording) is None else "the GPU is busy; "
