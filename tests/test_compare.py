@@ -166,6 +166,12 @@ def test_the_example_before_and_after_its_fixes(
     expect(capsys.readouterr().out, Path(__file__).parent / "verdicts" / "compare_h200.expected")
 
 
+def test_names_in_a_comparison_do_not_command_the_terminal():
+    run_as = replace(run(BEFORE), argv=("train\x1b[31m\x07.py", "\u2028"))
+    shown = comparison_text.render(compared(run_as, replace(run_as, argv=("\x1b]0;x",))))
+    assert all(line.isprintable() for line in shown.split("\n"))
+
+
 @pytest.mark.parametrize("more", [["--html", "page.html"], ["trace.json"]])
 def test_what_a_comparison_cannot_heed_is_refused(
     more: list[str], capsys: pytest.CaptureFixture[str]

@@ -17,10 +17,14 @@ from test_h200_example import unpack
 import rooflint
 from rooflint.cli import main
 from rooflint.model import Device, KernelCost, LineCost, Peaks, Report
+from rooflint.outputs import text
+from rooflint.outputs.json import render as json_text
 from rooflint.pages import make_page
 from rooflint.pages.value import page_value
 from rooflint.profiles import activities
 from rooflint.report import make_report
+from rooflint.units import show_share, show_us
+from rooflint_server.cards import make_card
 
 RECORDINGS = Path(__file__).parent / "profiles" / "recordings"
 HOSTILE = (
@@ -65,6 +69,35 @@ def test_every_line_that_was_measured_is_on_the_page_with_its_times_a_step(
         assert value["files"][shown["file"]] == line.path and shown["line"] == line.line
 
 
+def test_page_table_json_and_card_say_the_same_of_the_same_line(
+    report: Report, value: dict[str, Any]
+):
+    """The table's times are milliseconds with two decimals, a card's as everywhere else."""
+    written = json.loads(json_text(report))
+    table = text.render(report, color=False)
+    assert written["plain_step_us"] == pytest.approx(value["step"]["us"])
+    assert f"step {show_us(value['step']['us'])} " in table
+    assert f"{show_us(value['step']['kernel_us'])} on average" in table
+    in_table = {row.split()[0]: row for row in table.splitlines() if row.startswith(" train.py:")}
+    assert len(in_table) > 15
+    for page, line, judged in zip(value["lines"], written["lines"], report.lines, strict=True):
+        passes = (page["forward_us"] + page["recompute_us"], page["backward_us"])
+        totals = (line["forward_us"] + line["recompute_us"], line["backward_us"])
+        assert passes == pytest.approx([us / 3 for us in totals])
+        assert page["wait_us"] == pytest.approx(line["host_wait_us"] / 3)
+        assert page["roof_ratio"] == line["roof_ratio"] and page["reason"] == line["reason"]
+        row = in_table.get(f"train.py:{line['line']}")
+        card = make_card(judged, report.recording, None, markdown=False) or ""
+        if row is None or page["us"] < 100:
+            continue
+        of_gpu = show_share(page["share"])
+        assert of_gpu in row and f"{of_gpu} of GPU time" in card
+        assert page["verdict"] in row and page["verdict"] in card.splitlines()[0]
+        for us, word in zip(passes, ("forward", "backward"), strict=True):
+            if us:
+                assert f"{us / 1000:.2f}" in row and f"{show_us(us)} {word}" in card
+
+
 def test_a_point_lies_where_flops_bytes_and_time_put_it(value: dict[str, Any]):
     points = [
         each["work"] for each in [*value["lines"], *value["kernels"]] if each["why_no_work"] is None
@@ -83,6 +116,12 @@ def test_what_cannot_be_drawn_says_why(value: dict[str, Any]):
     for each in [*value["lines"], *value["kernels"]]:
         drawn = bool(each["work"] and each["work"]["intensity"] and each["work"]["flop_per_s"])
         assert drawn == (each["why_no_work"] is None)
+
+
+def test_of_a_kernel_that_ncu_measured_the_page_does_not_say_that_it_did_not():
+    kernels: Any = page_value(make_report(rooflint.read_recording(RECORDINGS / "gemm_naive.csv")))
+    (kernel,) = kernels["kernels"]
+    assert kernel["why_no_work"].startswith("the counters that tell were not read")
 
 
 def test_without_peaks_the_page_says_so_and_shows_the_rest():

@@ -34,7 +34,8 @@ function whereOf(value: Value): string {
     const first = (value.first_step ?? 0) + 1;
     const last = first + value.step_count - 1;
     const which = value.step_count === 1 ? `step ${first}` : `steps ${first} to ${last}`;
-    parts.push(value.steps_seen ? `${which} of ${value.steps_seen} recorded` : `${value.step_count} steps recorded`);
+    const count = value.step_count === 1 ? "1 step" : `${value.step_count} steps`;
+    parts.push(value.steps_seen ? `${which} of ${value.steps_seen} recorded` : `${count} recorded`);
   }
   if (value.counters_ratio != null) {
     parts.push(`counters from ncu for ${showShare(value.counters_ratio)} of GPU time`);
@@ -76,7 +77,7 @@ function tiles(value: Value): HTMLElement[] {
         value.step_count ? "kernels a step" : "kernels",
         showNumber(step.kernel_count),
         "measured",
-        step.busy_us == null ? "" : `${showUs(step.busy_us / step.kernel_count)} each on average`,
+        step.kernel_us == null ? "" : `${showUs(step.kernel_us)} each on average`,
       ),
     );
   }

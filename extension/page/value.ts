@@ -82,6 +82,8 @@ export interface Step extends Judged {
   readonly busy_us: number | null;
   readonly busy_ratio: number | null;
   readonly kernel_count: number | null;
+  /** The mean one. */
+  readonly kernel_us: number | null;
   readonly idle_us: Readonly<Record<string, number>>;
   readonly mfu: {
     readonly ratio: number;

@@ -12,7 +12,7 @@ def width(text: str) -> int:
 
 def clip(text: str, cells: int) -> str:
     """The text in at most so many cells; what was cut ends in "…"."""
-    text = "".join(character if character.isprintable() else " " for character in text)
+    text = printable(text)
     if width(text) <= cells:
         return text
     shown, used = "", 0
@@ -22,6 +22,11 @@ def clip(text: str, cells: int) -> str:
             break
         shown += character
     return shown.rstrip() + "…"
+
+
+def printable(text: str) -> str:
+    """The text without what a terminal would obey."""
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def left(text: str, cells: int) -> str:

@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from rooflint.model import Comparison, LineDifference, Report
 from rooflint.notebooks import name_line, place
-from rooflint.outputs.columns import clip
+from rooflint.outputs.columns import clip, printable
 from rooflint.verdicts.wording import count_of
 
 WIDTH = 120
@@ -84,4 +84,4 @@ def _code(line: LineDifference, comparison: Comparison) -> str:
 
 
 def _wrap(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+    return textwrap.wrap(printable(text), WIDTH, subsequent_indent="  ", break_on_hyphens=False)

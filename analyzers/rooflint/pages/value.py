@@ -120,6 +120,7 @@ class _Value:
         kernel_count = recording.window_kernel_count
         if kernel_count is None:
             kernel_count = recording.kernel_count
+        kernels_us = sum(kernel.gpu_us for kernel in recording.kernels)
         return {
             "sentence": show_python(recording) or show_step(recording),
             "us": _finite(window_us(recording) / self.steps),
@@ -128,6 +129,7 @@ class _Value:
             "busy_us": None if busy is None else busy / self.steps,
             "busy_ratio": gpu_busy_ratio(recording),
             "kernel_count": kernel_count / self.steps if self.on_gpu else None,
+            "kernel_us": kernels_us / kernel_count if kernels_us and kernel_count else None,
             "idle_us": {
                 cause: us / self.steps for cause, us in sorted(recording.idle_us.items()) if us
             },
@@ -234,6 +236,8 @@ class _Value:
         """Why something cannot be drawn under the roof."""
         measured = self.recording.counters_ratio is not None
         unread = "ncu did not measure it" if measured else "there are no hardware counters"
+        if (work and work.counters) or self.recording.counters_ratio == 1:
+            unread = "the counters that tell were not read"
         if work is None or (not work.flop_by_pipe and work.dram_bytes is None):
             return f"{unread}, and its operators do not tell their FLOPs and bytes"
         if work.dram_bytes is None:
