@@ -141,6 +141,16 @@ def test_a_notebook_that_cannot_be_measured_is_told_in_one_sentence(
     )
 
 
+@pytest.mark.parametrize("cell", ["x = 1\nfor i in range(5)", "x = 1\nreturn x"])
+def test_syntax_that_is_wrong_is_told_by_its_cell(
+    cell: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write_notebook(tmp_path / "a.ipynb", "x = 1\ny = 2", cell)
+    with pytest.raises(ProfileError, match=r"SyntaxError: .*\(a\.ipynb:cell 2, line 2\)"):
+        rooflint.profile(request_of(["a.ipynb"], sys.executable, tmp_path), ignore, Event())
+    assert '  File "a.ipynb:cell 2", line 2\n' in capfd.readouterr().err
+
+
 def test_a_notebook_has_no_launcher(tmp_path: Path) -> None:
     write_notebook(tmp_path / "a.ipynb", "x = 1")
     request = replace(request_of(["a.ipynb"], sys.executable, tmp_path), launcher=("torchrun",))

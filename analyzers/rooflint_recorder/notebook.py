@@ -40,7 +40,8 @@ class Notebook:
 
         def run() -> None:
             for _, first_line, text in self._cells:
-                self._run_cell(text, first_line, main.__dict__)
+                for code in self._compiled(text, first_line):
+                    self._run(code, main.__dict__)
 
         return run
 
@@ -54,15 +55,23 @@ class Notebook:
                 break
         return ast.Module(body=body, type_ignores=[])
 
-    def _run_cell(self, text: str, first_line: int, names: dict[str, Any]) -> None:
-        statements = self._parse(text, first_line).body
-        shown: list[ast.Interactive] = []
-        if statements and isinstance(statements[-1], ast.Expr) and not text.rstrip().endswith(";"):
-            shown = [ast.Interactive(body=[statements.pop()])]
-        whole = ast.Module(body=statements, type_ignores=[])
-        self._run(self._compiled(whole, "exec"), names)
-        for expression in shown:
-            self._run(self._compiled(expression, "single"), names)
+    def _compiled(self, text: str, first_line: int) -> list[CodeType]:
+        """A cell's statements, then the expression at its end, whose value is shown."""
+        try:
+            statements = self._parse(text, first_line).body
+            shown: list[ast.Interactive] = []
+            ends_quietly = text.rstrip().endswith(";")
+            if statements and isinstance(statements[-1], ast.Expr) and not ends_quietly:
+                shown = [ast.Interactive(body=[statements.pop()])]
+            whole = ast.Module(body=statements, type_ignores=[])
+            return [self._code(whole, "exec"), *(self._code(each, "single") for each in shown)]
+        except SyntaxError as error:
+            if error.filename == self.path and error.lineno:
+                line = error.lineno
+                error.filename, error.lineno = self._place(line)
+                end: int | None = getattr(error, "end_lineno", None)  # Python 3.10
+                error.end_lineno = end - (line - error.lineno) if end else None
+            raise
 
     def _parse(self, text: str, first_line: int) -> ast.Module:
         flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -71,7 +80,7 @@ class Notebook:
         )
         return tree
 
-    def _compiled(self, tree: ast.Module | ast.Interactive, mode: str) -> CodeType:
+    def _code(self, tree: ast.Module | ast.Interactive, mode: str) -> CodeType:
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         code: CodeType = compile(tree, self.path, mode, flags, dont_inherit=True)
         return code
@@ -95,9 +104,6 @@ class Notebook:
                     frame.filename, frame.lineno = self._place(line)
                     if getattr(frame, "end_lineno", None):  # Python 3.11
                         frame.end_lineno -= line - frame.lineno
-            if getattr(seen, "filename", None) == self.path and seen.lineno:  # of a SyntaxError
-                seen.filename, line = self._place(int(seen.lineno))
-                seen.lineno = str(line)
             seen = seen.__cause__ or seen.__context__
         sys.stderr.write("".join(shown.format()))
 

@@ -95,13 +95,14 @@ def _judge_by_kernels(
         return None
     limiter = shares[0][0]
     same = [entry for entry in judged if entry[1].limiter == limiter]
-    _, verdict, _ = max(same, key=lambda entry: entry[0])
+    us, verdict, _ = max(same, key=lambda entry: entry[0])
+    longest = "longest" if us >= max(entry[0] for entry in judged) else f"longest {limiter} one"
     work = line_work(cost, kernels, recording)
     roof_ratio = work.roof_ratio if work and work.covered_ratio >= 0.5 else None
     saves = [v.saves_us for _, v, _ in judged if v.saves_us is not None]
     return Verdict(
         limiter,
-        _tell(verdict, kernels, recording, roof_ratio),
+        _tell(verdict, longest, kernels, recording, roof_ratio),
         verdict.advice,
         provenance=verdict.provenance,
         roof_ratio=roof_ratio,
@@ -111,6 +112,7 @@ def _judge_by_kernels(
 
 def _tell(
     verdict: Verdict,
+    longest: str,
     kernels: Sequence[KernelCost],
     recording: Recording,
     roof_ratio: float | None,
@@ -124,8 +126,8 @@ def _tell(
         each = f", {show_us(mean_us)} each on average" if mean_us is not None else ""
         return f"{launches}{each}: about as short as their launches"
     done = roof_ratio is not None and roof_ratio >= DONE_RATIO
-    longest = f"longest of {launches}: {verdict.reason.removeprefix('done: ')}"
-    return f"done: {longest}" if done else longest
+    reason = f"{longest} of {launches}: {verdict.reason.removeprefix('done: ')}"
+    return f"done: {reason}" if done else reason
 
 
 def _judge_copies(cost: LineCost) -> Verdict | None:
