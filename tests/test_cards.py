@@ -21,6 +21,8 @@ from rooflint.model import (
     Verdict,
     Work,
 )
+from rooflint.outputs.text import render
+from rooflint.report import make_report
 from rooflint_server.cards import make_card
 
 STEPS = 12
@@ -345,3 +347,13 @@ def test_a_sentence_that_begins_like_a_heading_or_a_list_stays_a_sentence():
 
 def test_a_line_of_which_nothing_is_known_has_no_card():
     assert make_card(LineReport(PATH, 1), RECORDING, None, markdown=True) is None
+
+
+def test_on_a_cpu_the_share_is_that_of_the_table_with_what_python_took():
+    """60 us in operators and 20 beside them, of a step of 100 us."""
+    cost = LineCost(PATH, 1, forward_us=60.0, python_us=20.0)
+    report = make_report(recording_of(cost, device=CPU, step_us=100))
+    shown = make_card(report.lines[0], report.recording, None, markdown=False) or ""
+    assert "80 % of the CPU's time" in shown.splitlines()[0]
+    assert "80 %" in render(report, color=False)
+    assert "outside of operators  20 µs  (estimated)" in shown

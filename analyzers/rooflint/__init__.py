@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     from rooflint.config import Config, Configs
     from rooflint.flow import Project as Project
     from rooflint.glance import Glance as Glance
-    from rooflint.model import Comparison, Finding, Fix, LineReport, Recording, Report, Severity
+    from rooflint.model import (
+        Comparison,
+        Finding,
+        Fix,
+        LineCost,
+        LineReport,
+        Recording,
+        Report,
+        Severity,
+    )
     from rooflint.profiles.folder import Listed as Listed
     from rooflint.remap import FollowedFile as FollowedFile
     from rooflint.runs.request import ProfileRequest, Progress
@@ -207,6 +216,13 @@ def measured_severity(line: LineReport, report: Report) -> Severity | None:
     from rooflint.report import measured_severity
 
     return measured_severity(line, report)
+
+
+def work_ratio(cost: LineCost, recording: Recording) -> float:
+    """Share of the GPU's time that a line takes, of a run without a GPU of the CPU's."""
+    from rooflint.report import work_ratio
+
+    return work_ratio(cost, recording)
 
 
 def cost_sentence(line: LineReport, report: Report) -> str | None:

@@ -131,6 +131,12 @@ def device_us(recording: Recording) -> float:
     return max(whole_us, recording.operators_us)
 
 
+def work_ratio(cost: LineCost, recording: Recording) -> float:
+    """Share of the device's time that a line takes."""
+    spent_us = work_us(cost, recording) + python_us(cost, recording)
+    return spent_us / (device_us(recording) or 1.0)
+
+
 def measured_severity(line: LineReport, report: Report) -> Severity | None:
     """How severe a finding about waiting is, by what was measured on its line.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 
+import rooflint
 from rooflint.inside import parts_inside
 from rooflint.model import Counters, KernelCost, LineReport, Recording, Verdict, Work
 from rooflint.notebooks import is_notebook, name_line
@@ -23,7 +24,7 @@ from rooflint.units import (
     show_us,
 )
 from rooflint_server.escape import cell, escaped, plain, prose, shortened
-from rooflint_server.measured import device_us, on_gpu
+from rooflint_server.measured import on_gpu
 
 Line = tuple[str, str]
 """What stands out, and the rest of the line; either may be empty."""
@@ -103,9 +104,9 @@ def _verdict(report: LineReport, recording: Recording | None) -> Iterator[Line]:
     if cost.cpu_us and recording.is_python and recording.python:
         share = show_share(cost.cpu_us / recording.python.cpu_us)
         shares.append(f"{share} of the CPU time (estimated)")
-    if cost.device_us:
-        whole = "GPU time" if on_gpu(recording) else "the CPU time in operators"
-        shares.append(f"{show_share(cost.device_us / device_us(recording))} of {whole}")
+    elif ratio := rooflint.work_ratio(cost, recording):
+        whole = "GPU time" if on_gpu(recording) else "the CPU's time"
+        shares.append(f"{show_share(ratio)} of {whole}")
     if cost.host_wait_us:
         shares.append(
             f"waits {show_us(cost.host_wait_us / recording.step_count)} {_per(recording)}"
@@ -176,6 +177,8 @@ def _rows(report: LineReport, recording: Recording) -> Iterator[Row]:
         ]
         shown = ", ".join(f"{show_us(us / steps)} {name}" for us, name in parts if us)
         yield Row("GPU time" if gpu else "CPU time", shown, "measured")
+    if cost.python_us and not gpu and not recording.is_python:
+        yield Row("outside of operators", show_us(cost.python_us / steps), "estimated")
     for part in parts_inside(cost)[:MOST_INSIDE]:
         share = f"{show_share(part.device_us / cost.device_us)} in {part.function}"
         at = f" ({PurePath(part.path).name}:{part.line})" if part.path else ""

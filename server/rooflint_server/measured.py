@@ -36,16 +36,14 @@ def finding_as_measured(
     return measured or finding.severity, message
 
 
-def line_as_measured(
-    line: LineReport, report: Report, whole_us: float
-) -> tuple[Severity, str] | None:
-    """A line that no rule speaks of, of `whole_us` in all; `None`: it is not worth a word."""
+def line_as_measured(line: LineReport, report: Report) -> tuple[Severity, str] | None:
+    """A line that no rule speaks of; `None`: it is not worth a word."""
     cost, verdict, recording = line.cost, line.verdict, report.recording
     if cost is None or recording.window_us <= 0:
         return None
     wait_us = max(cost.gpu_idle_us, cost.wait_gain_us if cost.wait_count else 0.0)
     idle_ratio = (wait_us + cost.late_us) / recording.window_us
-    work_ratio = cost.device_us / whole_us
+    work_ratio = rooflint.work_ratio(cost, recording)
     if idle_ratio < IDLE_RATIO and work_ratio < WORK_RATIO:
         return None
     sentence = rooflint.cost_sentence(line, report)
@@ -64,10 +62,3 @@ def line_as_measured(
 
 def on_gpu(recording: Recording) -> bool:
     return recording.device.kind in ("cuda", "rocm")
-
-
-def device_us(recording: Recording) -> float:
-    """The whole that a line's work is a share of."""
-    if recording.busy_us:
-        return recording.busy_us
-    return sum(line.device_us for line in recording.lines) + recording.unattributed_us or 1.0

@@ -17,7 +17,7 @@ import rooflint
 from rooflint.model import Edit, Finding, Fix, LineReport, Report, Severity, SourceSpan
 from rooflint.notebooks import is_notebook
 from rooflint_server.document import Document, Encoding, Part, Place, count_units
-from rooflint_server.measured import device_us, finding_as_measured, line_as_measured
+from rooflint_server.measured import finding_as_measured, line_as_measured
 from rooflint_server.notebook import CellText
 from rooflint_server.session import Editor
 
@@ -166,7 +166,6 @@ def to_diagnostics(
     `settled`: the rules whose severity the user has set.
     """
     diagnostics: list[lsp.Diagnostic] = []
-    whole_us = device_us(report.recording) if report else 0.0
     for line in sorted(lines, key=lambda line: line.line):
         for finding in line.findings:
             severity, message = finding_as_measured(finding, line, report, settled)
@@ -183,7 +182,7 @@ def to_diagnostics(
                     else None,
                 )
             )
-        if not line.findings and report and (said := line_as_measured(line, report, whole_us)):
+        if not line.findings and report and (said := line_as_measured(line, report)):
             severity, message = said
             place = to_line_range(document, line.line, editor.encoding)
             if editor.draws_heat:  # The line is marked already: a word is enough to underline.
