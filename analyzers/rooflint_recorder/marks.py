@@ -628,11 +628,14 @@ class TracedLines(LineMarks):
                 "a debugger or a coverage tool holds sys.settrace; profile without it"
             )
         self._installed = False
+        self._thread: int | None = None
+        """On which it was installed: of others, the trace function says nothing."""
         self._lost = False
 
     @property
     def taken_over(self) -> bool:  # type: ignore[override]
-        return self._lost or (self._installed and sys.gettrace() != self._on_call)
+        here = self._installed and threading.get_ident() == self._thread
+        return self._lost or (here and sys.gettrace() != self._on_call)
 
     def watch(self, watched: FrameType | CodeType, watcher: Watcher) -> None:
         if isinstance(watched, CodeType):
@@ -670,25 +673,29 @@ class TracedLines(LineMarks):
 
     def _install(self) -> None:
         if not self._installed:
-            if sys.gettrace() is not None:
+            if sys.gettrace() not in (None, self._on_call):
                 self._lost = True
                 return
             self._installed = True
+            self._thread = threading.get_ident()
             threading.settrace(self._on_call)
             sys.settrace(self._on_call)
 
     def _uninstall_if_idle(self) -> None:
         if self._installed and not self.marking and not self._watchers:
-            if sys.gettrace() == self._on_call:
-                sys.settrace(None)
-                threading.settrace(None)  # type: ignore[arg-type]
-            else:
-                self._lost = True
+            self._lost = self.taken_over
             self._installed = False
+            if not self._lost:
+                threading.settrace(None)  # type: ignore[arg-type]
+                if sys.gettrace() == self._on_call:
+                    sys.settrace(None)
 
     def _on_call(self, frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
         if code.co_filename.startswith(OURS):
+            return None
+        if not self._installed:  # it was uninstalled by another thread
+            sys.settrace(None)
             return None
         if self.marking and self.count >= self.budget:
             self._on_budget()
