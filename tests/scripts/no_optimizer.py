@@ -57,7 +57,7 @@ def then_trains():
     for batch in range(150):
         work()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    for batch in range(12):  # the loop
+    for batch in range(40):  # the loop
         model(torch.ones(4096, 64)).sum().backward()
         optimizer.step()
 
