@@ -463,6 +463,33 @@ async def test_a_profile_from_a_terminal_is_shown(client: LanguageClient, tmp_pa
     assert 34 in {each.range.start.line + 1 for each in await published(client, uri, 1)}
 
 
+async def test_a_recording_that_is_shown_when_its_window_closes_is_read_again_when_its_script_ends(
+    client: LanguageClient, tmp_path: Path
+):
+    file, text = h200_project(tmp_path)
+    meta = tmp_path / ".rooflint" / "recordings" / "h200" / "meta.json"
+    known = listen_to_measured(client)
+
+    def write(what: str) -> None:
+        meta.write_text(what)
+        changed = lsp.FileEvent(meta.as_uri(), lsp.FileChangeType.Changed)
+        client.workspace_did_change_watched_files(lsp.DidChangeWatchedFilesParams([changed]))
+
+    open_text(client, file, text)
+    while not known:
+        await asyncio.sleep(0.01)
+    at_close = json.loads(meta.read_text())
+    at_end = json.dumps({**at_close, "window": {"step_count": 6, "plain_step_us": 1234.0}})
+    write(at_end)
+    while len(known) < 2:
+        await asyncio.sleep(0.01)
+    write(at_end)
+    await asyncio.sleep(1.0)
+    assert known[1][1] != known[0][1]
+    assert "1.23 ms" in (known[1][1] or "")
+    assert len(known) == 2
+
+
 @pytest.mark.parametrize("way", ["the progress bar", "the request"])
 async def test_a_second_profile_is_refused_and_a_cancel_keeps_what_the_first_recorded(
     client: LanguageClient, tmp_path: Path, way: str

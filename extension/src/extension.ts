@@ -2,12 +2,13 @@
 
 import { commands, type ExtensionContext, Uri, window, workspace } from "vscode";
 import { Ways } from "./arguments";
+import { Comparisons } from "./comparison";
 import { Heat } from "./heat";
 import type { FromToolbar } from "./notebook";
 import { type How, Profiler } from "./profile";
 import { onInterpreterSelected } from "./pythonExtension";
 import { Refusal } from "./request";
-import { clearResults, compareWithPrevious, explainLine, ignoreRule, importRecording, showRule } from "./results";
+import { clearResults, explainLine, ignoreRule, importRecording, showRule } from "./results";
 import { Roofline } from "./roofline";
 import { Server } from "./server";
 import { Status } from "./status";
@@ -22,12 +23,14 @@ export function activate(context: ExtensionContext): void {
   const server = new Server(context, status, profiler);
   const profile = (how: How) => (file?: Uri | FromToolbar | string) =>
     profiler.profileFile(server, typeof file === "string" ? Uri.parse(file) : file, how);
+  const comparisons = new Comparisons(server);
   running = server;
   context.subscriptions.push(
     output,
     status,
     heat,
     server,
+    comparisons,
     new Roofline(context, server, status),
     commands.registerCommand("rooflint.profileFile", profile("as known")),
     commands.registerCommand("rooflint.profileWithArguments", profile("ask")),
@@ -35,7 +38,7 @@ export function activate(context: ExtensionContext): void {
     commands.registerCommand("rooflint.restartServer", () => server.restart()),
     commands.registerCommand("rooflint.showOutput", () => output.show(true)),
     commands.registerCommand("rooflint.showLog", () => server.showLog()),
-    told("compareWithPrevious", (file?: Uri) => compareWithPrevious(server, output, file)),
+    told("compareWithPrevious", (file?: Uri | FromToolbar) => comparisons.show(file)),
     told("importRecording", (recording?: Uri) => importRecording(server, output, recording)),
     told("clearResults", () => clearResults(server)),
     told("showRule", (rule?: string) => showRule(context.asAbsolutePath("docs"), rule)),

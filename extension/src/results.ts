@@ -1,4 +1,4 @@
-/** What can be done with results: bring some in, compare, explain, silence a rule. */
+/** What can be done with results: bring some in, clear them, explain, silence a rule. */
 
 import * as path from "node:path";
 import {
@@ -45,26 +45,6 @@ export async function importRecording(server: Server, output: OutputChannel, giv
   if (choice) {
     output.show(true);
   }
-}
-
-/** Shows what is new in a file's last recording, line by line. */
-export async function compareWithPrevious(
-  server: Server,
-  output: OutputChannel,
-  given: Uri | undefined,
-): Promise<void> {
-  const file = given ?? window.activeTextEditor?.document.uri;
-  if (!file) {
-    throw new Refusal("There is no file to compare: open one that was profiled twice.");
-  }
-  const client = await running(server);
-  const { summary, text }: { summary: string; text: string } = await client.sendRequest(ExecuteCommandRequest.type, {
-    command: "rooflint.server.compare",
-    arguments: [file.toString()],
-  });
-  output.appendLine(`\n${text}`);
-  output.show(true);
-  void window.showInformationMessage(summary);
 }
 
 export async function clearResults(server: Server): Promise<void> {

@@ -23,6 +23,8 @@ class Measured:
     report: Report
     since: str
     """When it was made, or imported, as ISO 8601 has it: newer ones come first."""
+    revision: str | None = None
+    """That of the folder it was read from; `None`: nothing is written there any more."""
     comparison: Comparison | None = None
     """With the recording of the same script before it, once that was read."""
 

@@ -727,15 +727,16 @@ async def clear(params: lsp.ExecuteCommandParams) -> None:
 
 async def _load_recordings(root: str) -> None:
     """Read what was last recorded of each open file: before it was opened, or in a terminal
-    since."""
+    since; again, if more was written there."""
     async with session.loading.setdefault(root, asyncio.Lock()):
         with _fault_told("loading the last recording"):
             listed = await asyncio.to_thread(rooflint.list_recordings, root)
-            shown = {one.origin for one in session.measured.get(root, ())}
+            shown = {one.origin: one.revision for one in session.measured.get(root, ())}
             for one in await asyncio.to_thread(_wanted, root, listed):
                 wanted = root not in session.cleared or one.since > session.cleared[root]
-                if wanted and str(one.folder) not in shown:
-                    _keep(root, await asyncio.to_thread(_judged, one.folder), one.since)
+                if wanted and shown.get(str(one.folder), "unread") not in (None, one.revision):
+                    report = await asyncio.to_thread(_judged, one.folder)
+                    _keep(root, report, one.since, one.revision)
                     _show_anew()
 
 
@@ -753,9 +754,9 @@ def _wanted(root: str, listed: Sequence[Listed]) -> list[Listed]:
     return wanted
 
 
-def _keep(root: str, report: Report, since: str | None = None) -> None:
+def _keep(root: str, report: Report, since: str | None = None, revision: str | None = None) -> None:
     """Show what was measured, tell the editor what it comes to, and find out what is new in it."""
-    measured = Measured(report, since or _now())
+    measured = Measured(report, since or _now(), revision)
     session.keep(root, measured)
     _tell_measured(root)
     _in_background(_compare(root, measured))

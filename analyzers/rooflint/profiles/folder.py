@@ -7,6 +7,7 @@ import tokenize
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from typing import Any, cast
@@ -44,6 +45,9 @@ class Listed:
     """What was run, as it was named on the command line."""
     hashes: Mapping[str, str]
     """SHA-256 of each of the user's files, by its path."""
+    revision: str
+    """Another one once its meta.json was written again, as at the end of a script whose window
+    closed before."""
 
 
 def latest(root: str | Path) -> Path | None:
@@ -59,8 +63,10 @@ def list_recordings(root: str | Path) -> list[Listed]:
 
 
 def _listed(folder: Path) -> Listed:
+    text = b""
     try:
-        meta = _object(json.loads((folder / "meta.json").read_text(encoding="utf-8")))
+        text = (folder / "meta.json").read_bytes()
+        meta = _object(json.loads(text.decode("utf-8")))
     except (OSError, ValueError, RecursionError):
         meta = {}
     hashes = {
@@ -69,7 +75,7 @@ def _listed(folder: Path) -> Listed:
     }
     since = max(str(meta.get(name) or "") for name in ("made_at", "imported_at"))
     script = next((str(word) for word in _list(meta.get("argv"))), "")
-    return Listed(folder, since, script, hashes)
+    return Listed(folder, since, script, hashes, sha256(text).hexdigest())
 
 
 def read_folder(folder: Path) -> Recording:
