@@ -92,6 +92,12 @@ def test_a_run_that_is_cancelled_or_fails_keeps_what_was_recorded(vsix: Path) ->
     _play("endings")
 
 
+def test_arguments_are_offered_and_remembered_and_nothing_is_profiled_that_is_debugged(
+    vsix: Path,
+) -> None:
+    _play("arguments")
+
+
 def test_each_folder_has_its_own_interpreter_and_variables(vsix: Path) -> None:
     _play("folders")
 

@@ -3,6 +3,7 @@
 import type { LogOutputChannel } from "vscode";
 import { CloseAction, type CloseHandlerResult, ErrorAction, LanguageClient, State } from "vscode-languageclient/node";
 import { Crashes } from "./crashes";
+import { RULE_PAGE } from "./rulePages";
 
 export class Client extends LanguageClient {
   /** `stayOff` is called with the sentence to show when the server has ended too often. */
@@ -33,7 +34,7 @@ export class Client extends LanguageClient {
           profileCommand: "rooflint.profileFile",
           rooflineCommand: "rooflint.showRoofline",
           profileAgainCommand: "rooflint.profileAgain",
-          rulePage: "command:rooflint.showRule?%5B%22{code}%22%5D", // its argument: ["the rule's name"]
+          rulePage: RULE_PAGE,
           heat: true,
         },
         markdown: {

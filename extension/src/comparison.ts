@@ -38,9 +38,9 @@ export class Comparisons implements TextDocumentContentProvider, Disposable {
     await window.showTextDocument(await workspace.openTextDocument(page), { preview: true });
   }
 
-  /** What was compared last; after the window was opened again, what there is to compare now. */
-  async provideTextDocumentContent(page: Uri): Promise<string> {
-    return this.#texts.get(page.toString()) ?? this.#compare(Uri.parse(page.query));
+  /** What was compared last; a window that was opened again has not compared yet. */
+  provideTextDocumentContent(page: Uri): string {
+    return this.#texts.get(page.toString()) ?? "To compare, run Rooflint: Compare With Previous.\n";
   }
 
   dispose(): void {

@@ -10,6 +10,7 @@ import { onInterpreterSelected } from "./pythonExtension";
 import { Refusal } from "./request";
 import { clearResults, explainLine, ignoreRule, importRecording, showRule } from "./results";
 import { Roofline } from "./roofline";
+import { registerRulePages } from "./rulePages";
 import { Server } from "./server";
 import { Status } from "./status";
 
@@ -31,6 +32,7 @@ export function activate(context: ExtensionContext): void {
     heat,
     server,
     comparisons,
+    registerRulePages(context.asAbsolutePath("docs")),
     new Roofline(context, server, status),
     commands.registerCommand("rooflint.profileFile", profile("as known")),
     commands.registerCommand("rooflint.profileWithArguments", profile("ask")),
@@ -41,7 +43,7 @@ export function activate(context: ExtensionContext): void {
     told("compareWithPrevious", (file?: Uri | FromToolbar) => comparisons.show(file)),
     told("importRecording", (recording?: Uri) => importRecording(server, output, recording)),
     told("clearResults", () => clearResults(server)),
-    told("showRule", (rule?: string) => showRule(context.asAbsolutePath("docs"), rule)),
+    told("showRule", (rule?: string) => showRule(rule)),
     told("explainLine", () => explainLine(server)),
     told("ignoreRule", () => ignoreRule()),
     workspace.onDidChangeConfiguration((change) => {

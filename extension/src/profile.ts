@@ -194,8 +194,7 @@ async function run(
 function refuseWhileDebugged(uri: Uri): void {
   const program = debug.activeDebugSession?.configuration["program"];
   if (typeof program === "string" && path.resolve(program) === uri.fsPath) {
-    const name = path.basename(uri.fsPath);
-    throw new Refusal(`${name} is being debugged: stop the debugger, then profile ${name}.`);
+    throw new Refusal(`${path.basename(uri.fsPath)} is being debugged: stop the debugger first.`);
   }
 }
 

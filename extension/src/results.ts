@@ -1,6 +1,5 @@
 /** What can be done with results: bring some in, clear them, explain, silence a rule. */
 
-import * as path from "node:path";
 import {
   type CodeAction,
   commands,
@@ -8,12 +7,13 @@ import {
   languages,
   type OutputChannel,
   type TextEditor,
-  Uri,
+  type Uri,
   window,
   workspace,
 } from "vscode";
 import { ExecuteCommandRequest, HoverRequest, type LanguageClient } from "vscode-languageclient/node";
 import { Refusal } from "./request";
+import { pageOf } from "./rulePages";
 import type { Server } from "./server";
 
 interface Imported {
@@ -72,16 +72,12 @@ async function askForRecording(): Promise<Uri | undefined> {
 }
 
 /** Opens the page of a rule, or that of the diagnostic at the cursor. */
-export async function showRule(pages: string, given: string | undefined): Promise<void> {
+export async function showRule(given: string | undefined): Promise<void> {
   const rule = given ?? (await ruleAtCursor());
   if (!rule) {
     throw new Refusal("rooflint says nothing of this line: put the cursor on one that it underlines.");
   }
-  const rules = Uri.file(path.join(pages, "rules.md"));
-  const text = Buffer.from(await workspace.fs.readFile(rules)).toString("utf8");
-  const isRule = text.includes(`\n## ${rule}\n`);
-  const page = isRule ? rules.with({ fragment: rule }) : Uri.file(path.join(pages, "verdicts.md"));
-  await commands.executeCommand("markdown.showPreview", page);
+  await commands.executeCommand("vscode.open", pageOf(rule));
 }
 
 async function ruleAtCursor(): Promise<string | undefined> {

@@ -4,5 +4,5 @@
 export function shorten(summary: string): string {
   const step = /^step [\d.,]+ \S+/.exec(summary)?.[0];
   const busy = /GPU busy [^(·]*\(([\d.,]+ %)\)/.exec(summary)?.[1];
-  return step ? [step, ...(busy ? [`GPU ${busy}`] : [])].join(" · ") : (summary.split(" · ")[0] ?? summary);
+  return step ? [step, ...(busy ? [`GPU ${busy}`] : [])].join(" · ") : (summary.split(/ · |: /)[0] ?? summary);
 }

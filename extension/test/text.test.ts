@@ -18,6 +18,10 @@ describe("the status bar", () => {
   });
   it("shows the first part of what it does not know", () => {
     assert.equal(shorten("nothing ran on the GPU · look at line 3"), "nothing ran on the GPU");
+    assert.equal(
+      shorten("the time is Python's, not torch's: GPU tools are not next"),
+      "the time is Python's, not torch's",
+    );
   });
 });
 

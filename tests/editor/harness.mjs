@@ -278,6 +278,14 @@ export class Editor {
     throw new Error(`no hover card says ${text}`);
   }
 
+  /** Closes the tab that is shown. */
+  async close() {
+    const tab = this.page.locator(".tab.active");
+    const gone = this.page.locator(`.tab[data-resource-name="${await tab.getAttribute("data-resource-name")}"]`);
+    await tab.click({ button: "middle" });
+    await gone.waitFor({ state: "detached" });
+  }
+
   squiggles(severity = "warning") {
     return this.page.locator(`.squiggly-${severity}`);
   }

@@ -92,13 +92,27 @@ await scenario(
     await editor.command("File: Revert File");
 
     const read = lineOf("total += loss.item()");
+    const preview = page.frameLocator("iframe.webview.ready").frameLocator("iframe#active-frame");
     await editor.goToLine(read, source[read - 1].indexOf("loss") + 1);
     await editor.command("Rooflint: Show Rule");
-    const preview = page.frameLocator("iframe.webview.ready").frameLocator("iframe#active-frame");
     await preview.locator("h2#item-in-loop").waitFor();
     await editor.shot("5-rule");
     claim("the page of the rule opens, at the rule");
-    await page.keyboard.press("Control+w");
+    await editor.close();
+
+    await editor.goToLine(read, source[read - 1].indexOf("loss") + 1);
+    await (await editor.hover("item-in-loop")).locator("a.code-link").click();
+    await preview.locator("h2#item-in-loop").waitFor();
+    claim("so does the link of its name, in the hover");
+    await editor.close();
+
+    await editor.goToLine(product);
+    await editor.command("Problems: Focus on Problems View");
+    await editor.problem("compute-bound").locator("a", { hasText: "compute-bound" }).first().click();
+    await preview.locator("h1", { hasText: "Verdicts" }).waitFor();
+    await editor.shot("5-verdict");
+    claim("the link of a verdict's name, in Problems, opens its page");
+    await editor.close();
 
     await editor.goToLine(read, source[read - 1].indexOf("loss") + 1);
     await editor.command("Rooflint: Ignore Rule Here");
@@ -142,9 +156,15 @@ await scenario(
     await until("it is kept", () => readdirSync(join(project, ".rooflint", "recordings")).length === 2);
 
     await editor.command("Rooflint: Compare With Previous");
-    await editor.output("lines within noise").waitFor();
-    await editor.shot("7-table");
-    claim("the differences are listed line by line");
+    await page.locator(".tab.active", { hasText: "train.py: before and now" }).waitFor();
+    await written("compute-bound before, overhead-bound now").waitFor();
+    await editor.shot("7-compared");
+    await page.keyboard.type("x");
+    await page.locator(".monaco-editor-overlaymessage", { hasText: "read-only" }).waitFor();
+    await page.keyboard.press("ArrowDown"); // The message lies over the tabs until the cursor moves.
+    await page.locator(".monaco-editor-overlaymessage").waitFor({ state: "detached" });
+    claim("the differences are listed line by line in a document that cannot be edited");
+    await editor.close();
 
     await editor.command("Rooflint: Clear Results");
     await lens("step 17.2").waitFor({ state: "detached" });

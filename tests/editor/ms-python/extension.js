@@ -3,7 +3,14 @@
 const fs = require("node:fs");
 const vscode = require("vscode");
 
-exports.activate = () => ({
+exports.activate = () => {
+  vscode.debug.registerDebugAdapterDescriptorFactory("debugpy", {
+    createDebugAdapterDescriptor: () => new vscode.DebugAdapterInlineImplementation(new IdleDebugger()),
+  });
+  return api;
+};
+
+const api = {
   environments: {
     getActiveEnvironmentPath: (resource) => {
       const path = setting("defaultInterpreterPath", resource);
@@ -21,7 +28,22 @@ exports.activate = () => ({
       }),
     getEnvironmentVariables: (resource) => ({ ...process.env, ...envFile(resource) }),
   },
-});
+};
+
+/** A debugger that says yes to all, and runs nothing. */
+class IdleDebugger {
+  #sent = new vscode.EventEmitter();
+  onDidSendMessage = this.#sent.event;
+
+  handleMessage({ seq, command }) {
+    this.#sent.fire({ type: "response", request_seq: seq, command, success: true, body: { threads: [] } });
+    if (command === "initialize") {
+      this.#sent.fire({ type: "event", event: "initialized" });
+    }
+  }
+
+  dispose() {}
+}
 
 function setting(name, resource) {
   return vscode.workspace.getConfiguration("python", resource).get(name, "");
