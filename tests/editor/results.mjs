@@ -131,20 +131,17 @@ await scenario(
     await page.keyboard.press("Enter");
     const button = page.locator(".quick-input-widget .monaco-button", { hasText: "Import" });
     await button.waitFor();
-    const imported = editor.notification("1 of its 1 files are here. step 12.3 ms");
-    let asked = 0;
-    await until("the recording is imported", async () => {
-      if (await button.isVisible()) {
-        // A little after it has appeared, the dialog writes the folder that it opens in.
-        asked = (await editor.quickInput().inputValue()) === later ? asked + 1 : 0;
-        if (asked > 10) {
-          await button.click();
-        } else if (asked === 0) {
-          await editor.quickInput().fill(later);
-        }
+    let kept = 0;
+    await until("the dialog keeps what is typed", async () => {
+      // A little after it has appeared, it writes the folder that it opens in.
+      kept = (await editor.quickInput().inputValue()) === later ? kept + 1 : 0;
+      if (kept === 0) {
+        await editor.quickInput().fill(later);
       }
-      return imported.isVisible();
+      return kept > 10;
     });
+    await button.click();
+    await editor.notification("1 of its 1 files are here. step 12.3 ms").waitFor();
     await editor.goToLine(
       readFileSync(file, "utf8")
         .split("\n")
