@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+import rooflint
 from rooflint.model import ProfileError
 from rooflint.profiles import read
 from rooflint.profiles.folder import read_executions
@@ -116,6 +117,17 @@ def test_a_script_leaves_a_recording_and_its_output_is_heard(tmp_path: Path) -> 
     assert "".join(progress.output for progress in heard) == "loss True\n"
     assert "ROOFLINT=1" in heard[0].message
     assert json.loads((folder / "meta.json").read_text())["exit"] == {"code": 0, "error": None}
+
+
+@pytest.mark.parametrize("name", ["mesur\u00e9 100%41.py", 'sa"id.py', "\u8bad\u7ec3/a.py"])
+def test_lines_of_files_with_any_name_are_measured(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    script = tmp_path / name
+    script.parent.mkdir(exist_ok=True)
+    script.write_text("import torch\nfor _ in range(9):\n    x = torch.ones(99).sum()\n")
+    folder = run(request_for(tmp_path, str(script)), lambda _: None, threading.Event())
+    lines = {(line.path, line.line) for line in rooflint.read_recording(folder).lines}
+    assert (str(script), 3) in lines
 
 
 def test_a_launcher_runs_the_script_recorded(tmp_path: Path) -> None:

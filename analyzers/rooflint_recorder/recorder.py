@@ -262,7 +262,10 @@ class Recorder:
         self._profiler = TorchProfiler()
         self._profiler.make_way(self._others_profile, self._window.release)
         try:
-            marks = line_marks(self._files, _RecordFunctionFast, self._budget_is_spent)
+            make_mark: Any = _RecordFunctionFast
+            if not _is_kept_by_traces(self._root + "".join(self._argv[:1])):
+                make_mark = _in_ascii(make_mark)
+            marks = line_marks(self._files, make_mark, self._budget_is_spent)
         except Unavailable as reason:
             self._notes.append(f"Costs have no lines: {reason}.")
         else:
@@ -771,6 +774,26 @@ def _uninterrupted() -> Generator[None, None, None]:
         signal.signal(signal.SIGINT, handler)
     if came:
         signal.raise_signal(signal.SIGINT)
+
+
+def _is_kept_by_traces(name: str) -> bool:
+    """Whether torch's profiler writes the name as it is: it writes all that is not ASCII as
+    "unknown", and quotes unescaped."""
+    return name.isascii() and name.isprintable() and '"' not in name
+
+
+def _in_ascii(make_mark: Any) -> Any:
+    """Marks whose names are written as in a URL; for all files, since that takes time."""
+    from urllib.parse import quote
+
+    @functools.cache
+    def spelled(name: str) -> str:
+        return quote(name, safe="/:#<> ()-", errors="surrogateescape")
+
+    def make(name: str) -> Any:
+        return make_mark(spelled(name))
+
+    return make
 
 
 def _exit_code(code: Any) -> int:

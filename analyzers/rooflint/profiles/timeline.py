@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from math import isfinite
 from typing import Any, Literal, NamedTuple
+from urllib.parse import quote, unquote
 
 from rooflint.profiles.chrome_json import Args, ChromeTrace, Event, Label, Number
 from rooflint.profiles.shapes import ShapeTable
@@ -351,6 +352,8 @@ class _Reader:
     def _add_name(self, text: str) -> int:
         timeline = self.timeline
         clean = unescape_path(text)
+        if "%" in clean and self.own_paths and clean.rpartition(":")[0] not in self.own_paths:
+            clean = _as_named(clean)
         name = self.names[text] = timeline.names.number(clean)
         if clean.startswith(_ANNOTATIONS):
             self.annotations.add(name)
@@ -390,6 +393,13 @@ _LIBRARIES = frozenset(
     torchvision tqdm transformers triton trl vllm wandb xformers
     """.split()
 )
+
+
+def _as_named(text: str) -> str:
+    """A mark's name; the recorder spells what torch's profiler cannot write as in a URL."""
+    name = unquote(text, errors="surrogateescape")
+    again = quote(name, safe="/:#<> ()-", errors="surrogateescape")
+    return name if again == text and _MARK.fullmatch(name) else text
 
 
 def parse_mark(name: str, own_paths: frozenset[str]) -> tuple[str, int] | None:
