@@ -792,6 +792,8 @@ async def test_a_trace_from_elsewhere_is_imported_and_cleared(
     answer = await execute(client, "rooflint.server.import", str(trace))
     assert answer["summary"].startswith("step ")
     assert rooflint.summarize(judged(Path(answer["recording"]))) == answer["summary"]
+    # It has no files, so that none of these can be told to be its own.
+    assert answer["matched"] == {} and answer["unmatched"] == ["linetrace.py", "train_gpu.py"]
     assert await execute(client, "rooflint.server.clear") is None
     with pytest.raises(JsonRpcException, match="no/such/trace"):
         await execute(client, "rooflint.server.import", "/no/such/trace.json")

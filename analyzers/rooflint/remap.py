@@ -125,7 +125,9 @@ def match_files(
         recorded = find_recorded_path(path, text, recording.source_hashes, recording.sources)
         if recorded is not None:
             matched.setdefault(recorded, path)
-    return matched, tuple(path for path in recording.source_hashes if path not in matched)
+    # A trace of torch.profiler names files without having them.
+    recorded_paths = dict.fromkeys([*recording.source_hashes, *(c.path for c in recording.lines)])
+    return matched, tuple(path for path in recorded_paths if path not in matched)
 
 
 def _common_end(path: str, other: str) -> int:
