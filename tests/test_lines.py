@@ -9,7 +9,8 @@ from profiles.trace_maker import AUTOGRAD, MAIN, TraceMaker
 
 from rooflint.model import LineCost, RangeCost, Recording
 from rooflint.profiles import read
-from rooflint.profiles.torch_trace import read_trace
+from rooflint.profiles.costs import count_costs
+from rooflint.profiles.torch_trace import load_timeline
 from rooflint.verdicts.step import show_step
 
 LIBRARY = "/env/site-packages/models/block.py"
@@ -295,7 +296,7 @@ def test_a_library_s_own_backward_is_of_the_module_whose_forward_called_it(
     trace.node("FlashAttnFuncBackward", 5, 50, 60).op(f"{LIBRARY}:90", 51, 59, AUTOGRAD)
     trace.launch(52, 55, 65, 2, AUTOGRAD)
     names = {(LIBRARY, 8): "Attention.forward", (LIBRARY, 90): "FlashAttnFunc.backward"}
-    (line,) = read_trace(trace.write(tmp_path), function_names=names).lines
+    (line,) = count_costs(load_timeline(trace.write(tmp_path)), {}, names).lines
     assert (line.line, line.forward_us, line.backward_us) == (2, 4, 10)
     assert [(inside.line, inside.module, inside.device_us) for inside in line.inside] == [
         (90, "Attention", 10),

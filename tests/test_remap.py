@@ -134,6 +134,12 @@ def test_a_recorded_file_that_is_still_there_is_no_other_of_its_name(tmp_path: P
     assert places(report, SOURCE + "# an older copy\n", str(other)) == {}
 
 
+def test_another_file_of_that_name_elsewhere_gets_nothing():
+    report = report_of(SOURCE, ITEM_LINE, path="/workspace/project/train.py")
+    other = "import torch\n\ndef evaluate(x):\n    y = x + 1\n        total += loss.item()\n"
+    assert places(report, other, path="/home/me/other/train.py") == {}
+
+
 def test_a_path_that_could_be_two_recorded_files_gets_nothing():
     report = report_of(SOURCE, 8, path="/a/train.py")
     twin = report_of(SOURCE, 8, path="/b/train.py")

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 import pytest_lsp
 from lsprotocol import types as lsp
+from profiles.trace_maker import MAIN, TraceMaker
 from pygls.exceptions import JsonRpcException
 from pytest_lsp import (
     ClientServerConfig,
@@ -797,6 +798,36 @@ async def test_a_trace_from_elsewhere_is_imported_and_cleared(
     assert await execute(client, "rooflint.server.clear") is None
     with pytest.raises(JsonRpcException, match="no/such/trace"):
         await execute(client, "rooflint.server.import", "/no/such/trace.json")
+
+
+async def test_a_trace_of_functions_is_shown_on_the_file_that_has_them_where_it_has_them(
+    client: LanguageClient, tmp_path: Path
+):
+    """A kernel of 20 µs in `forward`, until 45 µs; one of 5 µs in `train`, from 60 µs on, where
+    `forward` has ended at 50 µs. torch names files from the script's folder on."""
+    text = "import torch\nclass Model:\n    def forward(self, x):\n        return x\n\n"
+    text += "def train(x, n=0):\n    for y in x:\n        n += y.cuda().sum().item()\n"
+    file = tmp_path / "jobs" / "train.py"
+    file.parent.mkdir()
+    file.write_text(text)
+    trace = TraceMaker().host("python_function", "train.py(7): train", 0, 90, MAIN)
+    trace.host("python_function", "train.py(3): forward", 10, 50, MAIN)
+    trace.host("python_function", "lost.py(2): forward", 60, 80, MAIN)
+    trace.launch(20, 25, 45, 1).launch(55, 60, 65, 2).launch(70, 75, 76, 3)
+    uri = open_text(client, file, text)
+    answer = await execute(client, "rooflint.server.import", str(trace.write(tmp_path)))
+    assert plain(answer["matched"]) == {"train.py": str(file)}
+    assert answer["unmatched"] == ["lost.py"]
+    assert any("its functions are where the trace has them" in note for note in answer["notes"])
+    assert await hints_of(client, uri) == {
+        2: "Model.forward itself: GPU 20 µs (77 %) · GPU idles 5 µs",
+        5: "train itself: GPU 5 µs (19 %) · GPU idles 10 µs",
+    }
+    assert await lenses_of(client, uri) == {}
+    card = await hover(client, uri, (5, 4))
+    assert card and "**overhead-bound** · train itself · 19 % of GPU time" in card
+    card = await hover(client, uri, (7, 20))
+    assert card and "not known, the trace names functions and not their lines" in card
 
 
 async def test_the_roofline_page_and_where_its_lines_are_now(

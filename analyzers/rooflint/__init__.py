@@ -124,14 +124,18 @@ def profile(request: ProfileRequest, tell: Callable[[Progress], None], cancelled
     return run(request, tell, cancelled)
 
 
-def read_recording(path: str | Path) -> Recording:
+def read_recording(path: str | Path, roots: Iterable[str | Path] = ()) -> Recording:
     """A recording folder of ours, or any torch.profiler trace, ncu report or ncu CSV.
 
+    A trace that came without its files is given those below `roots` that are surely these.
     Raises `ProfileError`.
     """
+    from functools import partial
+
+    from rooflint.files import texts_named
     from rooflint.profiles import read
 
-    return read(path)
+    return read(path, partial(texts_named, [*roots], open_configs()))
 
 
 def latest_recording(root: str | Path) -> Path | None:
@@ -148,16 +152,18 @@ def list_recordings(root: str | Path) -> list[Listed]:
     return list_recordings(root)
 
 
-def import_recording(path: str | Path, root: str | Path) -> Path:
-    """Keep a recording folder or trace that was made elsewhere among those of `root`; where.
+def import_recording(
+    path: str | Path, root: str | Path, sources: Mapping[str, str] | None = None
+) -> Path:
+    """Keep a recording, trace or report that was made elsewhere among those of `root`; where.
 
-    Raises `ProfileError`.
+    `sources`: the texts of the files that a trace was given. Raises `ProfileError`.
     """
     from pathlib import Path
 
     from rooflint.runs.imports import import_recording
 
-    return import_recording(Path(path), Path(root))
+    return import_recording(Path(path), Path(root), sources or {})
 
 
 def match_files(
@@ -230,6 +236,13 @@ def cost_sentence(line: LineReport, report: Report) -> str | None:
     from rooflint.report import cost_sentence
 
     return cost_sentence(line, report)
+
+
+def whole_of(cost: LineCost, recording: Recording) -> str | None:
+    """What a line's cost is the cost of, where the line only stands for it: `main itself`."""
+    from rooflint.report import whole_of
+
+    return whole_of(cost, recording)
 
 
 def follow_file(report: Report, path: str, text: str) -> FollowedFile | None:

@@ -239,7 +239,7 @@ def _compare_recordings(before: str, after: str, output_format: str) -> int:
 
 
 def _judged(path: str | Path) -> Report:
-    recording = rooflint.read_recording(path)
+    recording = rooflint.read_recording(path, [Path.cwd()])
     return rooflint.judge(recording, rooflint.findings_of(recording))
 
 

@@ -5,24 +5,26 @@ from __future__ import annotations
 import contextlib
 import os
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from threading import Event, Timer
+from typing import NamedTuple
 
 from rooflint.config import Config, Configs
 from rooflint.model import RooflintError
 from rooflint.notebooks import SUFFIX, is_notebook, read_notebook
 from rooflint.patterns import Patterns
 
-if TYPE_CHECKING:
-    from threading import Event
-
 _ROOT_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 _NEVER_ENTERED = frozenset(
     {"__pycache__", "__pypackages__", "node_modules", "site-packages", "build", "dist", "venv"}
 )
 """Besides those whose names start with a dot, and any that is an environment of Python."""
+
+
+SEARCH_S = 10.0
+"""A folder with so many files that going through them takes longer is no project."""
 
 
 class FoundFiles(NamedTuple):
@@ -88,6 +90,25 @@ def python_files(
         " name folders to leave out in tool.rooflint.exclude."
     )
     return FoundFiles(paths[:limit], note)
+
+
+def texts_named(
+    roots: Iterable[str | Path], configs: Configs, names: Container[str]
+) -> dict[str, str]:
+    """The Python files below some folders that have one of these names, with their texts.
+
+    Folders that take long to go through are gone through in part.
+    """
+    found: dict[str, str] = {}
+    cancelled = Event()
+    timer = Timer(SEARCH_S, cancelled.set)
+    timer.start()
+    for root in roots:
+        for path in _walk(Path(root), configs, cancelled):
+            if Path(path).name in names and (text := text_of(path)) is not None:
+                found[path] = text
+    timer.cancel()
+    return found
 
 
 def read_text(path: Path) -> str:

@@ -15,7 +15,7 @@ from rooflint.comparison import show_difference
 from rooflint.model import Comparison, LineCost, LineReport, Recording, Report
 from rooflint.profiles.functions import definitions_by_line
 from rooflint.remap import FollowedFile
-from rooflint.report import device_us, work_us
+from rooflint.report import device_us, whole_of, work_us
 from rooflint.units import show_share, show_us
 from rooflint.verdicts.step import gpu_busy_ratio, window_us
 from rooflint.verdicts.wording import a_step, count_of
@@ -116,6 +116,8 @@ def _when(recording: Recording) -> Iterator[str]:
 
 def _functions(report: Report, file: FollowedFile) -> Iterator[Heading]:
     recording, whole_us = report.recording, device_us(report.recording)
+    if recording.by_function:
+        return  # Behind the line stands the same.
     definitions = definitions_by_line(file.source or "")
     of_functions: dict[int, float] = {}
     for line in report.lines:
@@ -140,7 +142,9 @@ def _line(line: LineReport, recording: Recording) -> LineGlance | None:
         parts.append(f"GPU idles {show_us(cost.late_us / recording.step_count)}")
     if not parts:
         return None
-    return LineGlance(line.line, " · ".join(parts), max(work_ratio, idle_ratio), line.stale)
+    whole = whole_of(cost, recording)
+    text = (f"{whole}: " if whole else "") + " · ".join(parts)
+    return LineGlance(line.line, text, max(work_ratio, idle_ratio), line.stale)
 
 
 def _work(cost: LineCost, ratio: float, recording: Recording) -> Iterator[str]:

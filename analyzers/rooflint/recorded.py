@@ -516,6 +516,9 @@ class Recording:
     """Device time that no line can be named for."""
     lines: tuple[LineCost, ...]
     kernels: tuple[KernelCost, ...]
+    by_function: bool = False
+    """The lines are those where functions begin, each with all that its function did itself: a
+    trace without marks names no others."""
     ranges: tuple[RangeCost, ...] = ()
     idle_us: Mapping[IdleCause, float] = field(default_factory=dict[IdleCause, float])
     """How long the GPUs computed nothing, by cause, from the window's start until it and its work

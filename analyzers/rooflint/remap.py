@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from hashlib import sha256
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from rooflint.model import Finding, LineReport, Recording, Report
+from rooflint.profiles.adopted import common_end
 
 Place = tuple[int, bool]
 """A line's place in the edited text, and whether the line itself was changed."""
@@ -86,13 +87,18 @@ def find_recorded_path(
     # A file that is still there is itself: pkg/utils.py is not the recorded utils.py.
     gone = [other for other in same or hashes if not Path(other).exists()]
     # A recording made elsewhere (a container, a cluster) has other folders above the project.
-    scored = [(length, other) for other in same or gone if (length := _common_end(path, other))]
+    scored = [(length, other) for other in same or gone if (length := common_end(path, other))]
     best = max((length for length, _ in scored), default=0)
     candidates = [other for length, other in scored if length == best]
     if not candidates:
         here = [other for other in gone if Path(other).parent.is_dir()]
-        candidates = [other for other in here if same or _is_renamed(sources.get(other, ""), text)]
-    return candidates[0] if len(candidates) == 1 else None
+        candidates = [other for other in here if same or _is_alike(sources.get(other, ""), text)]
+    if len(candidates) != 1:
+        return None
+    (found,) = candidates
+    # Another file may be called the same, as many are called utils.py.
+    is_other = not same and found in sources and not _is_alike(sources[found], text)
+    return None if is_other else found
 
 
 def lines_in(recorded: str, text: str, recording: Recording) -> Callable[[int], Place | None]:
@@ -101,14 +107,14 @@ def lines_in(recorded: str, text: str, recording: Recording) -> Callable[[int], 
     return (lambda line: (line, False)) if places is None else places.get
 
 
-RENAMED_RATIO = 0.6
-"""A file that has so much of another's lines, which is gone, is that file, renamed."""
+ALIKE_RATIO = 0.6
+"""A file that has so much of another's lines, which is gone, is that file, edited."""
 
 
-def _is_renamed(source: str, text: str) -> bool:
+def _is_alike(source: str, text: str) -> bool:
     before, after = _counted(source), _counted(text)
     longer = max(before.total(), after.total())
-    return longer > 0 and (before & after).total() >= RENAMED_RATIO * longer
+    return longer > 0 and (before & after).total() >= ALIKE_RATIO * longer
 
 
 def _counted(text: str) -> Counter[str]:
@@ -128,21 +134,6 @@ def match_files(
     # A trace of torch.profiler names files without having them.
     recorded_paths = dict.fromkeys([*recording.source_hashes, *(c.path for c in recording.lines)])
     return matched, tuple(path for path in recorded_paths if path not in matched)
-
-
-def _common_end(path: str, other: str) -> int:
-    """How many parts at the end of two paths are the same, of this system or Windows."""
-    parts, others = _parts(path), _parts(other)
-    count = 0
-    for mine, theirs in zip(reversed(parts), reversed(others), strict=False):
-        if mine != theirs:
-            break
-        count += 1
-    return count
-
-
-def _parts(path: str) -> tuple[str, ...]:
-    return PurePath(path.replace("\\", "/")).parts
 
 
 def _places(recorded: str, text: str, recording: Recording) -> Mapping[int, Place] | None:

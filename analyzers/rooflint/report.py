@@ -19,6 +19,7 @@ from rooflint.model import (
     Severity,
     Verdict,
 )
+from rooflint.profiles.adopted import MODULE
 from rooflint.units import DASH, show_number, show_share, show_us
 from rooflint.verdicts import judge_kernel, judge_line, judge_step
 from rooflint.verdicts.gains import find_gains
@@ -164,7 +165,18 @@ def cost_sentence(line: LineReport, report: Report) -> str | None:
         parts.append(_device_sentence(cost, recording) + _inside_phrase(cost))
     if not parts:
         return None
-    return ("before this line was changed: " if line.stale else "") + "; ".join(parts)
+    before = "before this line was changed: " if line.stale else ""
+    whole = whole_of(cost, recording)
+    return before + (f"{whole}: " if whole else "") + "; ".join(parts)
+
+
+def whole_of(cost: LineCost, recording: Recording) -> str | None:
+    """What a line's cost is the cost of, where the line only stands for it."""
+    if not recording.by_function or not cost.function:
+        return None
+    if cost.function == MODULE:
+        return "what is in no function"
+    return None if cost.function.endswith(">") else f"{cost.function} itself"
 
 
 def _wait_sentence(cost: LineCost, verdict: Verdict | None, recording: Recording) -> str:

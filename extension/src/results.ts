@@ -37,7 +37,7 @@ export async function importRecording(server: Server, output: OutputChannel, giv
     { command: "rooflint.server.import", arguments: [uri.toString()] },
   );
   const pairs = Object.entries(matched).map(([recorded, here]) => `  ${recorded} is ${here}`);
-  const lost = unmatched.map((recorded) => `  ${recorded} is no file of this project`);
+  const lost = unmatched.map((recorded) => `  ${recorded} is none of this project's files`);
   output.appendLine(["", summary, ...notes, `Imported into ${recording}`, ...pairs, ...lost].join("\n"));
   const files = pairs.length + lost.length;
   const sentence = files > 0 ? `${pairs.length} of its ${files} files are here. ` : "";

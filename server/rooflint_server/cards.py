@@ -97,6 +97,8 @@ def _verdict(report: LineReport, recording: Recording | None) -> Iterator[Line]:
     if cost is None or recording is None:
         return
     shares: list[str] = []
+    if whole := rooflint.whole_of(cost, recording):
+        shares.append(whole)
     if report.stale:
         shares.append("stale: the line was changed since it was measured")
     if verdict and verdict.roof_ratio is not None:
@@ -153,6 +155,8 @@ def _findings(
         yield "", NOT_PROFILED
     elif report.findings and recording and not on_gpu(recording):
         yield "", "What it costs: not known, the profiled run had no GPU"
+    elif report.findings and recording and recording.by_function:
+        yield "", "What it costs: not known, the trace names functions and not their lines"
     elif report.findings and report.cost is None:
         yield "", "What it costs: nothing was recorded on this line"
 

@@ -32,7 +32,7 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 import rooflint
-from rooflint.model import Finding, NotToKeepError, Report, RooflintError
+from rooflint.model import Finding, NotToKeepError, Recording, Report, RooflintError
 from rooflint.notebooks import SUFFIX, is_notebook
 from rooflint_server import cards, pages, to_lsp
 from rooflint_server.analysis import Analysis, Measured
@@ -663,16 +663,18 @@ def work_done_progress_cancel(params: lsp.WorkDoneProgressCancelParams) -> None:
 async def import_recording(params: lsp.ExecuteCommandParams) -> dict[str, object]:
     """Show a recording, trace or report that was made elsewhere, and keep it in the project."""
     path = to_imported(params.arguments)
-    report = await asyncio.to_thread(_judged, path)
     roots = session.folders or [*{session.root_of(path) for path in session.documents}]
+    report = await asyncio.to_thread(_judged, path, roots)
     if not roots:
         raise RooflintError("open a folder to import into")
     matches = {root: await asyncio.to_thread(_matches, report, root) for root in roots}
     root = max(roots, key=lambda root: len(matches[root][0]))
     matched, unmatched = matches[root]
-    notes = list(report.recording.notes)
+    notes = [*report.recording.notes, *_why_unmatched(report.recording, unmatched)]
     try:
-        folder = await asyncio.to_thread(rooflint.import_recording, path, root)
+        folder = await asyncio.to_thread(
+            rooflint.import_recording, path, root, report.recording.sources
+        )
         report = replace(report, recording=replace(report.recording, origin=str(folder)))
     except NotToKeepError as error:
         notes.append(str(error))
@@ -685,6 +687,21 @@ async def import_recording(params: lsp.ExecuteCommandParams) -> dict[str, object
         "matched": matched,
         "unmatched": list(unmatched),
     }
+
+
+def _why_unmatched(recording: Recording, unmatched: Sequence[str]) -> Iterator[str]:
+    """What an import tells of files that a trace names and did not bring."""
+    missing = [path for path in unmatched if path not in recording.source_hashes]
+    if missing and recording.by_function:
+        yield (
+            "A file is taken for one of a trace that came without them if its path ends like that "
+            "one's, and its functions are where the trace has them: of others nothing is shown."
+        )
+    elif missing:
+        yield (
+            "The recording came without its files, so that nothing is shown on their lines: "
+            "import the whole folder that `rooflint profile` wrote."
+        )
 
 
 def _matches(report: Report, root: str) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -812,8 +829,8 @@ def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
-def _judged(path: Path) -> Report:
-    recording = rooflint.read_recording(path)
+def _judged(path: Path, roots: Iterable[str] = ()) -> Report:
+    recording = rooflint.read_recording(path, roots)
     return rooflint.judge(recording, rooflint.findings_of(recording))
 
 

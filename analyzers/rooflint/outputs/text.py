@@ -24,7 +24,7 @@ from rooflint.model import (
 )
 from rooflint.notebooks import place
 from rooflint.outputs.columns import clip, left, right, width
-from rooflint.report import device_us, python_us, work_us
+from rooflint.report import device_us, python_us, whole_of, work_us
 from rooflint.units import (
     DASH,
     show_byte_rate,
@@ -134,7 +134,8 @@ class _Page:
         share = _share(spent_us, device_us(recording)) if spent_us else DASH
         text = recording.sources.get(line.path, "")
         at = f" {place(Path(line.path).name, line.line, text)}  "
-        at += self._sources.get(line.path, {}).get(line.line, cost.function or "")
+        own = self._sources.get(line.path, {}).get(line.line, cost.function or "")
+        at += whole_of(cost, recording) or own
         idle_us = cost.gpu_idle_us + cost.late_us
         waits = (column.show(beside_us),) if self._has_python else ()
         waits = waits if self._on_cpu else (column.show(cost.host_wait_us), column.show(idle_us))

@@ -10,6 +10,7 @@
   what an operator must compute and move
 - `functions`: whose line it is, by the source
 - `activities`: what was done when, as it can be drawn
+- `adopted`: which files at hand are those of a trace that came without them
 - `costs`: all of these, added up by line and kernel
 - `counters`, `counter_join`: what ncu's metrics mean, and whose kernel they are
 - `measured_peaks`: what was measured that GPUs reach
@@ -19,23 +20,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rooflint.model import ProfileError, Recording
 
+if TYPE_CHECKING:
+    from rooflint.profiles.adopted import Find
 
-def read(path: str | Path) -> Recording:
+
+def read(path: str | Path, find: Find | None = None) -> Recording:
     """A recording folder, a torch.profiler trace, an ncu report or an ncu CSV, packed or not.
 
-    Raises `ProfileError`.
+    `find` gives files at hand, for a trace that came without its own. Raises `ProfileError`.
     """
-    from rooflint.profiles.measured_peaks import find
+    from rooflint.profiles.measured_peaks import find as find_peaks
 
-    recording = _read(Path(path))
+    recording = _read(Path(path), find)
     driver = recording.versions.get("driver")
-    return replace(recording, measured_peaks=find(recording.device, driver))
+    return replace(recording, measured_peaks=find_peaks(recording.device, driver))
 
 
-def _read(path: Path) -> Recording:
+def _read(path: Path, find: Find | None) -> Recording:
     from rooflint.profiles.counter_join import recording_of_launches
     from rooflint.profiles.folder import read_folder
     from rooflint.profiles.ncu_csv import read_csv
@@ -47,7 +52,7 @@ def _read(path: Path) -> Recording:
         return read_folder(path)
     match sniff(path):
         case "json":
-            return read_trace(path)
+            return read_trace(path, find)
         case "ncu report":
             return recording_of_launches(path, read_report(path))
         case "text":

@@ -14,12 +14,14 @@ from typing import Any, cast
 
 from rooflint.model import Device, Peaks, ProfileError, PythonTime, Recording
 from rooflint.notebooks import is_notebook
+from rooflint.profiles.adopted import place_functions
 from rooflint.profiles.costs import count_costs, join_launches
-from rooflint.profiles.counter_join import join_counters
+from rooflint.profiles.counter_join import join_counters, recording_of_launches
 from rooflint.profiles.executions import Executions, find_executions
 from rooflint.profiles.expected import read_expected
 from rooflint.profiles.functions import functions_by_line
 from rooflint.profiles.lines import attribute
+from rooflint.profiles.ncu_csv import read_csv
 from rooflint.profiles.ncu_report import read_report
 from rooflint.profiles.python_time import (
     python_recording,
@@ -92,6 +94,7 @@ def read_folder(folder: Path) -> Recording:
     trace = _trace(folder)
     if trace is not None:
         timeline = load_timeline(trace, own_paths=frozenset(hashes))
+        place_functions(timeline, sources)
         costs = count_costs(
             timeline, loops, function_names, _whole(window.get("step_count")), plain_step_us
         )
@@ -106,6 +109,8 @@ def read_folder(folder: Path) -> Recording:
     elif python:
         recording = python_recording(str(folder), *python, function_names)
         lines_by_sequence = {}
+    elif (alone := _counters_alone(folder)) is not None:
+        return replace(alone, origin=str(folder))
     else:
         raise ProfileError(f"{folder} has no trace.json.gz: record again with `rooflint profile`.")
     notes = [str(note) for note in _list(meta.get("notes"))]
@@ -189,6 +194,14 @@ def read_executions(folder: Path) -> Executions | None:
         steps.window_ns if steps.cuts else whole_run[0],
         steps.spans_ns if step_count and steps.spans_ns else whole_run,
     )
+
+
+def _counters_alone(folder: Path) -> Recording | None:
+    """An ncu report or table that was imported."""
+    report, table = folder / "counters.ncu-rep", folder / "counters.csv"
+    if report.is_file():
+        return recording_of_launches(report, read_report(report))
+    return recording_of_launches(table, read_csv(table)) if table.is_file() else None
 
 
 def _place(name: str) -> tuple[str, int]:

@@ -6,29 +6,28 @@ import gc
 import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any, cast
 
 from rooflint.model import Device, ProfileError, Recording, Step
+from rooflint.profiles.adopted import Find, adopt, place_functions
 from rooflint.profiles.chrome_json import ChromeTrace
 from rooflint.profiles.costs import Costs, count_costs
-from rooflint.profiles.steps import Loops
 from rooflint.profiles.streams import open_packed
 from rooflint.profiles.timeline import CALL, OP, Timeline, read_timeline
 
 
-def read_trace(
-    path: Path,
-    loops: Loops | None = None,
-    function_names: Mapping[tuple[str, int], str] | None = None,
-    own_paths: frozenset[str] = frozenset(),
-) -> Recording:
-    """A recording of a trace alone. The optional arguments are what a recording folder adds."""
-    timeline = load_timeline(path, own_paths)
-    return recording_of(
-        str(path), timeline, count_costs(timeline, loops or {}, function_names or {})
-    )
+def read_trace(path: Path, find: Find | None = None) -> Recording:
+    """A recording of a trace alone, with the files at hand that are surely its own."""
+    timeline = load_timeline(path)
+    texts = adopt(timeline, find) if find else {}
+    place_functions(timeline, texts)
+    recording = recording_of(str(path), timeline, count_costs(timeline, {}, {}))
+    digests = {path: sha256(text.encode()).hexdigest() for path, text in texts.items()}
+    return replace(recording, source_hashes=digests, sources=texts)
 
 
 def load_timeline(path: Path, own_paths: frozenset[str] = frozenset()) -> Timeline:
@@ -77,6 +76,7 @@ def recording_of(origin: str, timeline: Timeline, costs: Costs) -> Recording:
         activities=costs.activities,
         without_launches_us=costs.without_launches_us,
         replay=costs.replay,
+        by_function=costs.by_function,
         versions=_versions(timeline.header),
         notes=_notes(timeline, costs),
     )
@@ -161,8 +161,8 @@ def _notes(timeline: Timeline, costs: Costs) -> tuple[str, ...]:
         notes += _without_kernels(timeline)
     if costs.by_function:
         notes.append(
-            "Function level: the trace names only the line of each function's def, "
-            "not the line that ran."
+            "Function level: the trace names functions and not lines. Each has what it did itself, "
+            "without the functions of yours that it calls."
         )
     elif not costs.lines:
         notes.append(

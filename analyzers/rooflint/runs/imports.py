@@ -4,33 +4,44 @@ from __future__ import annotations
 
 import gzip
 import shutil
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 
 from rooflint.model import NotToKeepError
 from rooflint.profiles.streams import open_packed, sniff
-from rooflint.runs.recordings import META, TRACE, new_folder_in, read_meta, remove, write_meta
+from rooflint.runs.recordings import (
+    COUNTERS,
+    COUNTERS_TABLE,
+    META,
+    TRACE,
+    new_folder_in,
+    read_meta,
+    remove,
+    write_meta,
+    write_source,
+)
 
 
-def import_recording(path: Path, root: Path) -> Path:
-    """Copy a recording folder, or a trace of torch.profiler, into `.rooflint/recordings`.
+def import_recording(path: Path, root: Path, sources: Mapping[str, str]) -> Path:
+    """Copy a recording folder, a trace of torch.profiler or a report of ncu into
+    `.rooflint/recordings`.
 
-    Paths in it stay as the run saw them. Raises `NotToKeepError` where it cannot be written, and
-    for reports of ncu alone, which name no steps.
+    Paths in it stay as the run saw them; `sources` are the texts of the files that a trace was
+    given, by these paths. Raises `NotToKeepError` where it cannot be written.
     """
     if path.resolve().parent == (root / ".rooflint" / "recordings").resolve():
         return path
-    if path.is_file() and sniff(path) != "json":
-        raise NotToKeepError(f"{path.name} is shown until you clear it: only traces are kept")
     folder = new_folder_in(root, path.name.partition(".")[0] or "import")
     try:
         if path.is_dir():
             shutil.copytree(path, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(META))
             meta = read_meta(path)
         else:
-            with open_packed(path) as read, gzip.open(folder / TRACE, "wb", 1) as write:
-                shutil.copyfileobj(read, write)
-            meta = {"format": 1}
+            _copy_file(path, folder)
+            digests = {path: write_source(folder, text.encode()) for path, text in sources.items()}
+            files = {path: {"sha256": digest} for path, digest in digests.items()}
+            meta: dict[str, object] = {"format": 1, "files": files}
         # Written last: a folder that has it is whole.
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         write_meta(folder, {**meta, "imported_at": now, "imported_from": str(path.absolute())})
@@ -41,3 +52,16 @@ def import_recording(path: Path, root: Path) -> Path:
             " there, or choose a project folder that you may write to"
         ) from error
     return folder
+
+
+def _copy_file(path: Path, folder: Path) -> None:
+    match sniff(path):
+        case "ncu report":
+            with open_packed(path) as read, (folder / COUNTERS).open("wb") as write:
+                shutil.copyfileobj(read, write)
+        case "text":
+            with open_packed(path) as read, (folder / COUNTERS_TABLE).open("wb") as write:
+                shutil.copyfileobj(read, write)
+        case _:
+            with open_packed(path) as read, gzip.open(folder / TRACE, "wb", 1) as write:
+                shutil.copyfileobj(read, write)

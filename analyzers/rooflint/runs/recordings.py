@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 TRACE = "trace.json.gz"
 META = "meta.json"
 COUNTERS = "counters.ncu-rep"
+COUNTERS_TABLE = "counters.csv"
 PLAN = "plan.json"
 
 

@@ -56,7 +56,8 @@ def judge_line(
         does = "loads data here" if loads else "works here, which launches nothing"
         reason = f"the GPU waits {idle} while the CPU {does}"
         return Verdict("overhead-bound", reason, AHEAD, saves_us=_saves_us(cost))
-    reason = f"the GPU waits {idle} for this line's launches"
+    what = "function" if recording.by_function else "line"
+    reason = f"the GPU waits {idle} for this {what}'s launches"
     mean_us = mean_kernel_us(kernels)
     if mean_us is not None:
         reason += f": {show_launches(kernels, recording)} of {show_us(mean_us)} on average"
