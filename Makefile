@@ -1,6 +1,6 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
 
-.PHONY: demo test tools lint typescript editor clean
+.PHONY: demo test tools lint typescript editor bench clean
 
 # Check the examples, then profile one on whatever hardware is here.
 demo:
@@ -38,6 +38,10 @@ typescript: node_modules/.ready
 editor: tools node_modules/.ready
 	tests/editor/setup.sh
 	npm run --silent package
+
+# How fast it is, beside other tools; takes an hour and writes docs/benchmarks.md.
+bench: tools
+	.venv/bin/python -m tests.bench
 
 clean:
 	rm -rf .venv .cache .ruff_cache .pytest_cache .import_linter_cache node_modules dist bundled *.vsix

@@ -1,4 +1,4 @@
-"""What marking a line costs, as `tests/bench/line_callback.py` measures it."""
+"""Measurements: what marking a line costs, and that the benchmarks run."""
 
 from __future__ import annotations
 
@@ -24,6 +24,13 @@ def test_a_line_callback_takes_less_than_a_microsecond(version: str) -> None:
 def test_a_line_with_its_range_takes_less_than_two_microseconds() -> None:
     pytest.importorskip("torch")
     assert measure(sys.executable)["with_range_ns"] < 2000
+
+
+def test_the_benchmarks_run_and_show_their_ratios() -> None:
+    root = Path(__file__).parents[1]
+    command = [sys.executable, "-m", "tests.bench", "--quick"]
+    said = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert len([row for row in said.stdout.splitlines() if row.endswith(" ×")]) >= 3, said.stdout
 
 
 def measure(python: str) -> dict[str, float]:
