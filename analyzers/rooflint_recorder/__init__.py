@@ -19,6 +19,7 @@
 - `libraries`: which lines of libraries are marked too
 - `sources`: which files are the user's own, their loops and functions
 - `nvtx_ranges`: the script's NVTX ranges, made visible to torch's profiler
+- `endings`: how a forked copy ends
 - `engine`: the thread that runs backward passes, which older Pythons do not see
 - `deadline`: ends a recording that takes too long
 - `torch_profiler`: torch's profiler, started and stopped without being seen

@@ -18,6 +18,7 @@ from rooflint_recorder import facts, job, program, spawned
 from rooflint_recorder import folder as recording_folder
 from rooflint_recorder.counters import CounterRun
 from rooflint_recorder.deadline import Deadline
+from rooflint_recorder.endings import ends_without_destructors
 from rooflint_recorder.engine import on_engine_thread
 from rooflint_recorder.imports import after_import
 from rooflint_recorder.libraries import LibraryFiles
@@ -181,7 +182,8 @@ class Recorder:
         self._killed = False
         self._stopping = False
         self._finished = False
-        self._forked_while_recording = False
+        self._ends_abruptly = False
+        """Whether this forked child may not end as Python does."""
         self._handlers: dict[int, Callable[[int, FrameType | None], None]] = {
             signal.SIGTERM: self._on_terminate
         }
@@ -701,16 +703,16 @@ class Recorder:
         """This is a forked child: it runs unrecorded."""
         if self._marks is not None:
             self._marks.end_in_child()
-        if self._profiler is not None and self._profiler.running:
+        if self._profiler is not None and self._profiler.was_started:
             self._profiler.ignore_this_thread()
-            self._forked_while_recording = True
+            self._ends_abruptly = not ends_without_destructors()
         for number, handler in self._handlers.items():
             if signal.getsignal(number) == handler:
                 signal.signal(number, signal.SIG_DFL)
 
     def _leave_child(self) -> None:
-        """A forked child ends by itself; but torch's profiler would wait for a thread it lost."""
-        if self._forked_while_recording:
+        """A forked child ends by itself."""
+        if self._ends_abruptly:
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(Exception):
                     stream.flush()

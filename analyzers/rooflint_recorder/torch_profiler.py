@@ -32,7 +32,7 @@ class TorchProfiler:
         self._prepare = profiler._prepare_profiler  # type: ignore[attr-defined]
         self._enable = profiler._enable_profiler  # type: ignore[attr-defined]
         self._disable = profiler._disable_profiler  # type: ignore[attr-defined]
-        self.running = False
+        self.running = self.was_started = False
         self.sees_all_threads = _sees_all_threads()
         """Whether it may also be started on one thread and stopped on another."""
 
@@ -72,6 +72,7 @@ class TorchProfiler:
         if cuda and ProfilerActivity.CUDA in self._torch.autograd._supported_activities():
             activities.add(ProfilerActivity.CUDA)
         config = _config()
+        self.was_started = True
         with _without_chatter():
             self._prepare(config, activities)
             self._enable(config, activities)
@@ -86,7 +87,9 @@ class TorchProfiler:
             return self._disable()
 
     def ignore_this_thread(self) -> None:
-        """Record nothing more here: it is a forked copy, and nobody reads what it keeps."""
+        """Record nothing here, if it runs: it is a forked copy, and nobody reads what it keeps."""
+        if not self.running:
+            return
         autograd: Any = vars(self._torch._C)["_autograd"]
         autograd._enable_record_function(False)
 

@@ -39,7 +39,13 @@ if __name__ == "__main__":
     )
     print(repr(said.stdout))
     sys.stdout.flush()
-    if os.fork() == 0:
-        print("child", torch.ones(2).sum().item())
-        sys.exit(5)
-    print(os.waitstatus_to_exitcode(os.wait()[1]))
+    weight = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    for step in range(14):  # whether the profiler runs at a fork, has yet to, or has run
+        (weight * 2).sum().backward()
+        optimizer.step()
+        if step in (0, 4, 8, 13):
+            if os.fork() == 0:
+                print("child", step, weight.sum().item())
+                sys.exit(step)
+            print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
