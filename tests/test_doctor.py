@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -22,9 +23,11 @@ from rooflint.profiles import measured_peaks, read
 from rooflint.profiles.measured_peaks import Measured
 from rooflint.report import make_report
 from rooflint.runs import doctor, measure
+from rooflint.runs.interpreter import TorchFound
 from rooflint.verdicts.roofline import peaks_of
 from rooflint_recorder import peaks
 
+ANALYZERS = Path(__file__).parent.parent / "analyzers"
 NEW_GPU = Device("cuda", "NVIDIA X1000", sm_count=200)
 MEASURED = Measured(NEW_GPU, {"fp32": 9e13, "bf16": 9e14}, 6e12, "2026-11-30", "600.10")
 
@@ -218,7 +221,158 @@ def test_measuring_a_cpu_draws_none_of_the_scripts_random_numbers(
     assert torch.equal(torch.get_rng_state(), before)
 
 
+def test_doctor_changes_nothing_and_runs_nothing_of_the_folder_that_it_is_called_in(
+    tmp_path: Path,
+) -> None:
+    """Whatever is in there, named like a module that it needs."""
+    here = tmp_path / "here"
+    here.mkdir()
+    for name in ("json", "torch", "importlib", "re", "sitecustomize"):
+        (here / f"{name}.py").write_text("open('was-run', 'w').close()\n")
+    home = vs_code(tmp_path / "home", "1.95.3", "0.1.0")
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("XDG_")},
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "PATH": f"{home / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ANALYZERS),
+    }
+    command = (
+        "import os, sys; sys.path[:] = filter(None, sys.path);"
+        "from rooflint.cli import main; before = dict(os.environ);"
+        "main(['doctor', '--output-format', 'json']); assert dict(os.environ) == before"
+    )
+    before = what_lies_in(tmp_path)
+    said = subprocess.run(
+        [sys.executable, "-c", command], cwd=here, env=environment, capture_output=True, text=True
+    )
+    assert (said.returncode, said.stderr) == (0, "")
+    assert what_lies_in(tmp_path) == before
+    checks = json.loads(said.stdout)
+    assert [check["name"] for check in checks[:2]] == ["rooflint", "language server"]
+    names = [check["name"] for check in checks]
+    assert names.index("editor") < names.index("interpreter") < names.index("torch")
+    assert {"CUDA", "GPU driver"} <= {*names}
+    assert all(check["ok"] or check["remedy"] for check in checks)
+    assert "VS Code 1.95.3 with rooflint 0.1.0" in [check["detail"] for check in checks]
+
+
+def test_measuring_is_announced_only_where_there_is_something_to_measure_with() -> None:
+    said: list[str] = []
+    checks = doctor.diagnose("/nowhere", measuring=True, tell=said.append)
+    assert not said
+    assert (checks[-1].name, checks[-1].ok, checks[-1].remedy) == (
+        *("measured", False),
+        "first mend the above",
+    )
+    assert not next(check for check in checks if check.name == "interpreter").ok
+    assert all(check.ok or check.remedy for check in checks)
+    assert len(doctor.render_text(checks).splitlines()) >= len(checks)
+
+
+@pytest.mark.parametrize(
+    ("version", "extension", "ok", "detail", "remedy"),
+    [
+        ("1.95.3", "0.1.0", True, "VS Code 1.95.3 with rooflint 0.1.0", None),
+        ("1.95.3", None, False, "VS Code 1.95.3, without rooflint's extension", "rooflint.vsix"),
+        ("1.90.2", "0.1.0", False, "VS Code 1.90.2 is too old for rooflint", "1.91 or newer"),
+    ],
+)
+def test_an_editor_is_told_with_what_it_lacks(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    version: str,
+    extension: str | None,
+    ok: bool,
+    detail: str,
+    remedy: str | None,
+) -> None:
+    home = vs_code(tmp_path, version, extension)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", str(home / "bin"))
+    (check,) = doctor._editors()
+    assert (check.ok, check.detail) == (ok, detail)
+    assert check.remedy is remedy or (remedy and remedy in (check.remedy or ""))
+
+
+@pytest.mark.parametrize(
+    ("found", "ok", "detail", "remedy"),
+    [
+        ({"built_for": None}, False, "torch is built without it", "CUDA build of torch"),
+        (
+            {"device": NEW_GPU, "gpu_count": 2},
+            True,
+            "CUDA 13.0 on NVIDIA X1000 (1 of 2 GPUs); the driver knows CUDA up to 12.8",
+            None,
+        ),
+        (
+            {"trouble": "The NVIDIA driver on your system is too old (found version 11040)."},
+            False,
+            "torch, built for CUDA 13.0, sees no GPU: The NVIDIA driver on your system is too old"
+            " (found version 11040).",
+            "check its driver, which knows CUDA up to 12.8",
+        ),
+    ],
+)
+def test_why_torch_sees_no_gpu_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+    found: dict[str, Any],
+    ok: bool,
+    detail: str,
+    remedy: str | None,
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    plain = TorchFound("2.13.0", "CUDA 13.0", None, 0, "12.8", None)
+    check = doctor._cuda(replace(plain, **found))
+    assert (check.ok, check.detail) == (ok, detail)
+    assert check.remedy is remedy or (remedy and remedy in (check.remedy or ""))
+    if not ok and found.get("trouble"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+        assert "CUDA_VISIBLE_DEVICES, which is ''" in (doctor._cuda(plain).remedy or "")
+
+
+def test_a_torch_that_is_too_old_to_be_profiled_is_told() -> None:
+    old = TorchFound("2.0.1+cu117", "CUDA 11.7", None, 0, None, None)
+    check = doctor._torch("python", old)
+    assert not check.ok and "torch 2.1 or newer" in (check.remedy or "")
+    assert doctor._torch("python", replace(old, version="2.10.0")).ok
+
+
+def test_an_ncu_that_does_not_run_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ncu = tmp_path / "ncu"
+    ncu.write_text("#!/bin/sh\nexit 1\n")
+    ncu.chmod(0o755)
+    monkeypatch.setattr(doctor, "find_ncu", lambda: ncu)
+    check = doctor._ncu()
+    assert not check.ok and check.remedy
+
+
 # --- helpers ----------------------------------------------------------------------------
+
+
+def vs_code(home: Path, version: str, extension: str | None) -> Path:
+    """A home with VS Code's files below it, as far as they tell of it."""
+    app = home / "code" / "resources" / "app"
+    app.mkdir(parents=True)
+    (app / "product.json").write_text('{"nameShort": "Code"}')
+    (app / "package.json").write_text(json.dumps({"version": version}))
+    program = home / "code" / "bin" / "code"
+    for folder in (program.parent, home / "bin"):
+        folder.mkdir()
+    program.write_text("#!/bin/sh\ntouch started\n")
+    program.chmod(0o755)
+    (home / "bin" / "code").symlink_to(program)
+    if extension:
+        (home / ".vscode" / "extensions" / f"rooflint.rooflint-{extension}").mkdir(parents=True)
+    return home
+
+
+def what_lies_in(folder: Path) -> dict[str, tuple[int, int]]:
+    """Each file and folder, with its size and when it was last changed."""
+    return {
+        str(path): (path.stat().st_size, path.stat().st_mtime_ns)
+        for path in [folder, *folder.rglob("*")]
+    }
 
 
 def measured_as(

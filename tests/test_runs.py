@@ -26,7 +26,6 @@ from rooflint.profiles import read
 from rooflint.profiles.folder import read_executions
 from rooflint.runs import ncu, run
 from rooflint.runs.counters import add_counters, what_was_cut
-from rooflint.runs.doctor import diagnose, render_json, render_text
 from rooflint.runs.launch import recorder_command
 from rooflint.runs.plan import LAUNCH_S, choose
 from rooflint.runs.process import run_process
@@ -511,15 +510,6 @@ def test_ncu_is_called_for_the_window_that_the_recorder_opens() -> None:
         Path("/opt/ncu"), Path("r.ncu-rep"), Path("n.log"), ["python", "a.py"], shape_limit=3
     )
     assert "--filter-mode per-launch-config --launch-count 3" in " ".join(limited)
-
-
-def test_doctor_gives_each_failure_a_remedy() -> None:
-    checks = diagnose(sys.executable)
-    assert [check.name for check in checks[:3]] == ["rooflint", "language server", "interpreter"]
-    assert all(check.ok or check.remedy for check in checks)
-    assert json.loads(render_json(checks))[0]["ok"] is True
-    assert len(render_text(checks).splitlines()) >= len(checks)
-    assert not next(check for check in diagnose("/nowhere") if check.name == "interpreter").ok
 
 
 # --- helpers ----------------------------------------------------------------------------

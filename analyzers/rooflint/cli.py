@@ -260,9 +260,7 @@ def _show(path: str | Path, output_format: str) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     from rooflint.runs.doctor import diagnose, render_json, render_text
 
-    if options.measure:
-        _say("measuring takes up to half a minute")
-    checks = diagnose(options.python or sys.executable, options.measure)
+    checks = diagnose(options.python or sys.executable, options.measure, _say)
     _print(render_json(checks) if options.output_format == "json" else render_text(checks))
     return CLEAN
 

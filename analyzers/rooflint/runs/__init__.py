@@ -16,6 +16,7 @@
 - `ncu`: finds ncu, and runs it
 - `complaints`: why there are no counters, and what to do
 - `doctor`: what works on this machine
+- `editors`: which editors are here
 - `measure`: what its GPU reaches
 """
 

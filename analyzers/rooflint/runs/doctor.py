@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import json
+import os
 import platform
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -14,13 +17,15 @@ from pathlib import Path
 from rooflint.model import Device, ProfileError
 from rooflint.profiles import measured_peaks
 from rooflint.runs.complaints import PAUSE, permission_problem, watched_by
-from rooflint.runs.interpreter import OLDEST_PYTHON, ask
+from rooflint.runs.editors import OLDEST_NEOVIM, OLDEST_VS_CODE, Editor, find_editors
+from rooflint.runs.interpreter import OLDEST_PYTHON, OLDEST_TORCH, TorchFound, ask, ask_torch
 from rooflint.runs.measure import Measurement, measure
 from rooflint.runs.ncu import find_ncu, ncu_version
 from rooflint.units import show_byte_rate, show_flop_rate, show_number, show_share
 from rooflint.verdicts.gpus import find_peaks
 from rooflint.verdicts.rates import show_of
 from rooflint.verdicts.roofline import show_pipe
+from rooflint.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +40,38 @@ class Check:
     """Of a measurement: the rate a second that was `measured`, and the datasheet's `peak`."""
 
 
-def diagnose(python: str = sys.executable, measuring: bool = False) -> list[Check]:
-    """Every check, in the order in which one would mend things; last, what the device reaches."""
-    checks = [
-        Check("rooflint", True, f"runs on Python {platform.python_version()} ({sys.executable})"),
-        _language_server(),
-    ]
+def diagnose(
+    python: str = sys.executable,
+    measuring: bool = False,
+    tell: Callable[[str], None] = lambda sentence: None,
+) -> list[Check]:
+    """Every check, in the order in which one would mend things; last, what the device reaches.
+
+    `tell` hears of what takes long, before it begins.
+    """
+    running = f"{__version__} runs on Python {platform.python_version()} ({sys.executable})"
+    checks = [Check("rooflint", True, running), _language_server(), *_editors()]
     interpreter = _interpreter(python)
     checks.append(interpreter)
-    device = None
+    found = ask_torch(python) if interpreter.ok else None
     if interpreter.ok:
-        torch, device = _torch(python)
-        checks.append(torch)
-    checks.append(_driver())
-    if checks[-1].ok:
-        checks += [_ncu(), _permission(device.name if device else "")]
+        checks.append(_torch(python, found))
+    if found is not None:
+        checks.append(_cuda(found))
+    device = found.device if found else None
+    if device is not None and device.kind == "rocm":
+        checks.append(_NOT_OF_NVIDIA)
+    else:
+        checks.append(_driver())
+        if checks[-1].ok:
+            checks += [_ncu(), _permission(device.name if device else "")]
     if device is not None:
         checks.append(_peaks(device, measuring))
-    if measuring and interpreter.ok:
+    if measuring and found is not None:
+        tell("measuring takes up to half a minute")
         checks += _measurements(python)
+    elif measuring:
+        checks.append(_NOT_MEASURED)
     return checks
 
 
@@ -73,7 +91,8 @@ def render_json(checks: list[Check]) -> str:
 
 
 def _language_server() -> Check:
-    missing = [name for name in ("pygls", "lsprotocol") if importlib.util.find_spec(name) is None]
+    needed = ("pygls", "lsprotocol")
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
         return Check(
             "language server",
@@ -81,7 +100,54 @@ def _language_server() -> Check:
             f"{' and '.join(missing)} not installed",
             "pip install pygls lsprotocol (only `rooflint server` needs them)",
         )
-    return Check("language server", True, "pygls and lsprotocol are installed")
+    versions = {name: _version_of(name) for name in needed}
+    if int((versions["pygls"] or "2").partition(".")[0]) < 2:
+        return Check(
+            "language server",
+            False,
+            f"pygls {versions['pygls']} is too old",
+            'pip install "pygls>=2" lsprotocol (only `rooflint server` needs them)',
+        )
+    named = [f"{name} {version or ''}".rstrip() for name, version in versions.items()]
+    return Check("language server", True, f"{' and '.join(named)} are installed")
+
+
+def _version_of(package: str) -> str | None:
+    """`None`: it was copied here without its description."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _editors() -> list[Check]:
+    checks = [_editor(editor) for editor in find_editors()]
+    return checks or [
+        Check(
+            "editor",
+            False,
+            "neither VS Code nor Neovim was found",
+            "the command line needs none; docs/editors.md has what others need",
+        )
+    ]
+
+
+def _editor(editor: Editor) -> Check:
+    name = f"{editor.name} {editor.version or ''}".rstrip()
+    if not editor.is_new_enough:
+        oldest = OLDEST_VS_CODE if editor.takes_extension else OLDEST_NEOVIM
+        remedy = f"update it to {oldest[0]}.{oldest[1]} or newer"
+        return Check("editor", False, f"{name} is too old for rooflint", remedy)
+    if not editor.takes_extension:
+        return Check("editor", True, f"{name}; docs/neovim.md has its settings")
+    if editor.extension is None:
+        return Check(
+            "editor",
+            False,
+            f"{name}, without rooflint's extension",
+            "in a clone of rooflint run `npm ci && npm run package`, then install rooflint.vsix",
+        )
+    return Check("editor", True, f"{name} with rooflint {editor.extension}")
 
 
 def _interpreter(python: str) -> Check:
@@ -103,55 +169,77 @@ def _interpreter(python: str) -> Check:
     return Check("interpreter", True, detail)
 
 
-def _torch(python: str) -> tuple[Check, Device | None]:
-    """Whether torch sees a GPU, and which."""
-    question = (
-        "import json, torch\n"
-        "gpu = torch.cuda.get_device_properties(0) if torch.cuda.is_available() else None\n"
-        "print(json.dumps([str(torch.__version__), torch.version.cuda, torch.version.hip,"
-        " gpu and [gpu.name, gpu.multi_processor_count, gpu.total_memory]]))"
-    )
-    try:
-        process = subprocess.run(
-            [python, "-c", question], capture_output=True, text=True, timeout=120, check=True
-        )
-        version, cuda, hip, gpu = json.loads(process.stdout.splitlines()[-1])
-    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+def _torch(python: str, found: TorchFound | None) -> Check:
+    if found is None:
         problem = f"see `{python} -c 'import torch'`, reinstall it"
-        return Check("torch", False, "cannot be imported", problem), None
-    built = f"{version} with {f'CUDA {cuda}' if cuda else f'ROCm {hip}'}"
-    if gpu:
-        name, sm_count, memory_bytes = gpu
-        device = Device(
-            "cuda" if cuda else "rocm", name, sm_count=sm_count, memory_bytes=memory_bytes
-        )
-        return Check("torch", True, f"{built} on {name}"), device
-    if cuda or hip:
+        return Check("torch", False, "cannot be imported", problem)
+    if not found.is_new_enough:
+        oldest = ".".join(map(str, OLDEST_TORCH))
+        return Check("torch", False, found.version, f"profiles need torch {oldest} or newer")
+    return Check("torch", True, found.version)
+
+
+def _cuda(found: TorchFound) -> Check:
+    """Whether torch sees a GPU, and which; else why not."""
+    if found.built_for is None:
         return Check(
-            "torch",
+            "CUDA",
             False,
-            f"{built} sees no GPU",
-            "profiles show CPU time; with a GPU here, check its driver and CUDA_VISIBLE_DEVICES",
-        ), None
-    return Check(
-        "torch",
-        False,
-        f"{version} without CUDA",
-        "profiles show CPU time; with a GPU here, install a CUDA build of torch",
-    ), None
+            "torch is built without it",
+            "profiles show CPU time; with a GPU here, install a CUDA build of torch",
+        )
+    device = found.device
+    if device is not None:
+        more = f" (1 of {found.gpu_count} GPUs)" if found.gpu_count > 1 else ""
+        limit = f"; the driver knows CUDA up to {found.driver_knows}" if found.driver_knows else ""
+        return Check("CUDA", True, f"{found.built_for} on {device.name}{more}{limit}")
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    remedy = "profiles show CPU time; with a GPU here, check its driver"
+    if visible is not None:
+        remedy += f", and CUDA_VISIBLE_DEVICES, which is {visible!r}"
+    elif found.driver_knows and found.built_for.startswith("CUDA"):
+        remedy += f", which knows CUDA up to {found.driver_knows}"
+    reason = f": {found.trouble}" if found.trouble else ""
+    return Check("CUDA", False, f"torch, built for {found.built_for}, sees no GPU{reason}", remedy)
 
 
 def _driver() -> Check:
-    try:
-        first = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8").splitlines()[0]
-    except (OSError, IndexError):
+    version = _driver_version()
+    if version is None:
         return Check(
             "GPU driver",
             False,
             "no NVIDIA driver is loaded",
             "without a GPU, profiles show CPU time and estimates",
         )
-    return Check("GPU driver", True, first.partition(":")[2].strip() or first)
+    return Check("GPU driver", True, version)
+
+
+def _driver_version() -> str | None:
+    try:
+        first = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8").splitlines()[0]
+        return first.partition(":")[2].strip() or first
+    except (OSError, IndexError):
+        pass
+    # On Windows, and under WSL, where the driver is Windows'.
+    query = shutil.which("nvidia-smi") or "/usr/lib/wsl/lib/nvidia-smi"
+    command = [query, "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+        return f"NVIDIA {said.stdout.split()[0]}"
+    except (OSError, subprocess.SubprocessError, IndexError):
+        return None
+
+
+_NOT_OF_NVIDIA = Check(
+    "GPU counters",
+    False,
+    "ncu reads those of NVIDIA's GPUs alone",
+    "on this one profiles show the timeline and estimates",
+)
+_NOT_MEASURED = Check(
+    "measured", False, "nothing, since there is no torch to measure with", "first mend the above"
+)
 
 
 def _ncu() -> Check:
@@ -164,7 +252,10 @@ def _ncu() -> Check:
             "install Nsight Compute (https://developer.nvidia.com/nsight-compute), or put ncu on"
             " PATH; without it there are no counters, and rooflines are estimates",
         )
-    return Check("ncu", True, f"{ncu} {ncu_version(ncu) or ''}".rstrip())
+    version = ncu_version(ncu)
+    if version is None:
+        return Check("ncu", False, f"{ncu} does not say its version", "install Nsight Compute anew")
+    return Check("ncu", True, f"{ncu} {version}")
 
 
 def _permission(device_name: str) -> Check:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 import subprocess
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import is_zipfile
 
-from rooflint.model import ProfileError
+from rooflint.model import Device, ProfileError
 from rooflint.notebooks import is_notebook
 
 if TYPE_CHECKING:
@@ -19,15 +22,17 @@ if TYPE_CHECKING:
     from rooflint.runs.request import ProfileRequest
 
 OLDEST_PYTHON = (3, 9)
+OLDEST_TORCH = (2, 1)
 
-# Runs in the user's Python, which may be as old as 2.7: answers in JSON and imports nothing of
-# the user's.
+# Runs in the user's Python, which may be as old as 2.7: answers in JSON and imports nothing from
+# the folder that it is asked in.
 _QUESTION = """
-import json, sys
+import sys
+sys.path[:] = [path for path in sys.path if path]
+import json
 answer = {"version": list(sys.version_info[:2])}
 if sys.version_info >= (3, 9):
     import importlib.util
-    del sys.path[0]
     answer["torch"] = importlib.util.find_spec("torch") is not None
     if len(sys.argv) > 1:
         try:
@@ -39,6 +44,54 @@ if sys.version_info >= (3, 9):
             answer["syntax"] = [None, str(error)]
 print(json.dumps(answer))
 """
+
+_TORCH_QUESTION = """
+import sys
+sys.path[:] = [path for path in sys.path if path]
+import json
+import torch
+def or_none(ask):
+    try:
+        return ask()
+    except Exception:
+        return None
+trouble = None
+try:
+    torch.cuda.init()
+except Exception as error:
+    trouble = " ".join(str(error).split())
+gpu = torch.cuda.get_device_properties(0) if torch.cuda.is_available() else None
+print(json.dumps({
+    "version": str(torch.__version__),
+    "cuda": torch.version.cuda,
+    "hip": torch.version.hip,
+    "gpu": gpu and [gpu.name, gpu.multi_processor_count, gpu.total_memory],
+    "gpu_count": torch.cuda.device_count() if gpu else 0,
+    "driver_knows": torch.version.cuda and or_none(torch._C._cuda_getDriverVersion),
+    "trouble": trouble,
+}))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TorchFound:
+    """What torch says of itself in the user's Python."""
+
+    version: str
+    built_for: str | None
+    """As in "CUDA 13.0" or "ROCm 6.2"; `None`: CPUs alone."""
+    device: Device | None
+    """The first GPU that it sees."""
+    gpu_count: int
+    driver_knows: str | None
+    """The newest CUDA that the driver can run."""
+    trouble: str | None
+    """Why it sees no GPU."""
+
+    @property
+    def is_new_enough(self) -> bool:
+        numbers = re.findall(r"\d+", self.version)[:2]
+        return tuple(map(int, numbers)) >= OLDEST_TORCH
 
 
 def check_can_run(request: ProfileRequest) -> None:
@@ -79,7 +132,7 @@ def ask(
     python: str, script: Path | None, environment: Mapping[str, str] | None, cwd: str
 ) -> dict[str, Any]:
     """`version`, `torch` (is it there?) and, for a script that does not compile, `syntax`."""
-    command = [python, "-c", _QUESTION, *([str(script)] if script else [])]
+    command = [python, "-B", "-c", _QUESTION, *([str(script)] if script else [])]
     try:
         process = subprocess.run(
             command,
@@ -95,6 +148,39 @@ def ask(
         raise ProfileError(
             f"{python} is not a Python that can be started: choose another interpreter"
         ) from error
+
+
+def ask_torch(python: str) -> TorchFound | None:
+    """What torch sees there; `None`: it cannot be imported. Nothing is left behind."""
+    try:
+        process = subprocess.run(
+            [python, "-B", "-c", _TORCH_QUESTION],
+            env={**os.environ, "CUDA_CACHE_DISABLE": "1"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=120,
+            check=True,
+        )
+        said: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return None
+    cuda, hip, gpu, driver_knows = (said[name] for name in ("cuda", "hip", "gpu", "driver_knows"))
+    device = None
+    if gpu:
+        name, sm_count, memory_bytes = gpu
+        kind = "cuda" if cuda else "rocm"
+        device = Device(kind, name, sm_count=sm_count, memory_bytes=memory_bytes)
+    return TorchFound(
+        said["version"],
+        f"CUDA {cuda}" if cuda else f"ROCm {hip}" if hip else None,
+        device,
+        said["gpu_count"],
+        # 12080 is 12.8.
+        f"{driver_knows // 1000}.{driver_knows % 1000 // 10}" if driver_knows else None,
+        said["trouble"],
+    )
 
 
 def _check_script(request: ProfileRequest) -> Path | None:

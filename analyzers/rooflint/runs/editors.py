@@ -1,0 +1,115 @@
+"""Which editors are here, and whether rooflint is in them.
+
+Files tell it: no editor is started but Neovim, to say its version.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+OLDEST_VS_CODE = (1, 91)
+"""As in package.json."""
+OLDEST_NEOVIM = (0, 8)
+"""The first with `vim.lsp.start`."""
+
+# By the program's name: what it calls itself, and its folder in the user's home.
+_VS_CODES = {
+    "code": ("VS Code", ".vscode"),
+    "code-insiders": ("VS Code Insiders", ".vscode-insiders"),
+    "codium": ("VSCodium", ".vscode-oss"),
+    "cursor": ("Cursor", ".cursor"),
+    "windsurf": ("Windsurf", ".windsurf"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Editor:
+    """An editor that rooflint is made for."""
+
+    name: str
+    version: str | None
+    """Of a relative of VS Code's: of the VS Code that it is made of."""
+    is_new_enough: bool
+    extension: str | None = None
+    """The version of rooflint's extension in it."""
+    takes_extension: bool = True
+
+
+def find_editors() -> Iterator[Editor]:
+    for program, (name, own) in _VS_CODES.items():
+        found = shutil.which(program)
+        # Where one works over SSH or in a container, its half there has another folder.
+        homes = [Path.home() / own, Path.home() / f"{own}-server"]
+        if found or any(home.is_dir() for home in homes):
+            version = _vs_code_version(Path(found).resolve()) if found else None
+            yield Editor(
+                name, version, _is_at_least(version, OLDEST_VS_CODE), _extension_version(homes)
+            )
+    if neovim := shutil.which("nvim"):
+        version = _neovim_version(neovim)
+        yield Editor("Neovim", version, _is_at_least(version, OLDEST_NEOVIM), takes_extension=False)
+
+
+def _vs_code_version(program: Path) -> str | None:
+    """By the package that the program lies in: `bin/code`, or `bin/remote-cli/code`."""
+    for folder in list(program.parents)[1:4]:
+        for app in (folder / "resources" / "app", folder):
+            product = _read(app / "product.json")
+            version = product.get("vscodeVersion") or product.get("version")
+            if not version and product:
+                version = _read(app / "package.json").get("version")
+            if version:
+                return str(version)
+    return None
+
+
+def _extension_version(homes: list[Path]) -> str | None:
+    """The newest one that is installed."""
+    found = [
+        folder.name.removeprefix("rooflint.rooflint-")
+        for home in homes
+        for folder in home.glob("extensions/rooflint.rooflint-*")
+    ]
+    return max(found, key=_numbers, default=None)
+
+
+def _neovim_version(program: str) -> str | None:
+    try:
+        said = subprocess.run(
+            [program, "--version"],
+            env={**os.environ, "NVIM_LOG_FILE": os.devnull},  # else it makes one in the user's home
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=30,
+            check=True,
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    version = re.match(r"NVIM v(\d+(?:\.\d+)+)", said)
+    return version[1] if version else None
+
+
+def _is_at_least(version: str | None, oldest: tuple[int, int]) -> bool:
+    return version is None or _numbers(version)[:2] >= oldest
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)))
+
+
+def _read(path: Path) -> dict[str, object]:
+    try:
+        found: object = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return cast("dict[str, object]", found) if isinstance(found, dict) else {}
