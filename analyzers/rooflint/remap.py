@@ -287,6 +287,7 @@ def _moved(line: LineReport, path: str, number: int, stale: bool) -> LineReport:
     if (line.path, line.line, line.stale) == (path, number, stale):
         return line
     cost = replace(line.cost, path=path, line=number) if line.cost else None
+    # Its kernels, which may be thousands, keep the place where they were recorded.
     return replace(
         line,
         path=path,
@@ -294,11 +295,6 @@ def _moved(line: LineReport, path: str, number: int, stale: bool) -> LineReport:
         # A finding is about the text: of a changed line it may no longer be true.
         findings=() if stale else tuple(_shift(f, path, number) for f in line.findings),
         cost=cost,
-        kernels=tuple(replace(kernel, path=path, line=number) for kernel in line.kernels),
-        judged=tuple(
-            replace(judged, kernel=replace(judged.kernel, path=path, line=number))
-            for judged in line.judged
-        ),
         stale=stale,
     )
 

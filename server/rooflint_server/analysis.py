@@ -21,6 +21,8 @@ class Measured:
     """A recording that is shown."""
 
     report: Report
+    summary: str
+    """The run in one line."""
     since: str
     """When it was made, or imported, as ISO 8601 has it: newer ones come first."""
     revision: str | None = None

@@ -22,7 +22,7 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import replace
-from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -41,6 +41,7 @@ from rooflint_server.closed import closed_files, diagnostics_of_closed, to_works
 from rooflint_server.document import Document
 from rooflint_server.notebook import Notebook
 from rooflint_server.progress import Listener, close_progress, open_progress
+from rooflint_server.reading import now, read_measured
 from rooflint_server.session import Run, Session
 from rooflint_server.wire import Protocol, converse, open_loopback, open_stdio
 
@@ -634,10 +635,10 @@ async def profile(params: lsp.ExecuteCommandParams) -> dict[str, object]:
         folder = await _outcome(
             run, asyncio.to_thread(rooflint.profile, request, hear, run.cancelled)
         )
-        report = await _outcome(run, asyncio.to_thread(_judged, folder))
-        _keep(request.root, report)
+        measured = await _outcome(run, asyncio.to_thread(read_measured, folder))
+        report, message = measured.report, measured.summary
+        _keep(request.root, measured)
         _show_anew()
-        message = rooflint.summarize(report)
         return {
             "recording": str(folder),
             "summary": message,
@@ -664,7 +665,8 @@ async def import_recording(params: lsp.ExecuteCommandParams) -> dict[str, object
     """Show a recording, trace or report that was made elsewhere, and keep it in the project."""
     path = to_imported(params.arguments)
     roots = session.folders or [*{session.root_of(path) for path in session.documents}]
-    report = await asyncio.to_thread(_judged, path, roots)
+    measured = await asyncio.to_thread(read_measured, path, roots)
+    report = measured.report
     if not roots:
         raise RooflintError("open a folder to import into")
     matches = {root: await asyncio.to_thread(_matches, report, root) for root in roots}
@@ -678,11 +680,11 @@ async def import_recording(params: lsp.ExecuteCommandParams) -> dict[str, object
         report = replace(report, recording=replace(report.recording, origin=str(folder)))
     except NotToKeepError as error:
         notes.append(str(error))
-    _keep(root, report)
+    _keep(root, replace(measured, report=report))
     _show_anew()
     return {
         "recording": report.recording.origin,
-        "summary": rooflint.summarize(report),
+        "summary": measured.summary,
         "notes": notes,
         "matched": matched,
         "unmatched": list(unmatched),
@@ -736,7 +738,7 @@ async def locate(params: lsp.ExecuteCommandParams) -> dict[str, object]:
 async def clear(params: lsp.ExecuteCommandParams) -> None:
     """Forget what was measured, until the next profile or import."""
     for root in [*session.measured]:
-        session.cleared[root] = _now()
+        session.cleared[root] = now()
         session.forget(root)
         _tell_measured(root)
     _show_anew()
@@ -752,8 +754,10 @@ async def _load_recordings(root: str) -> None:
             for one in await asyncio.to_thread(_wanted, root, listed):
                 wanted = root not in session.cleared or one.since > session.cleared[root]
                 if wanted and shown.get(str(one.folder), "unread") not in (None, one.revision):
-                    report = await asyncio.to_thread(_judged, one.folder)
-                    _keep(root, report, one.since, one.revision)
+                    read = partial(
+                        read_measured, one.folder, since=one.since, revision=one.revision
+                    )
+                    _keep(root, await asyncio.to_thread(read))
                     _show_anew()
 
 
@@ -771,9 +775,8 @@ def _wanted(root: str, listed: Sequence[Listed]) -> list[Listed]:
     return wanted
 
 
-def _keep(root: str, report: Report, since: str | None = None, revision: str | None = None) -> None:
+def _keep(root: str, measured: Measured) -> None:
     """Show what was measured, tell the editor what it comes to, and find out what is new in it."""
-    measured = Measured(report, since or _now(), revision)
     session.keep(root, measured)
     _tell_measured(root)
     _in_background(_compare(root, measured))
@@ -784,8 +787,8 @@ async def _compare(root: str, measured: Measured) -> None:
     with _fault_told("comparing with the recording before"):
         before = await asyncio.to_thread(_before, root, measured.origin)
         if before is not None:
-            report = await asyncio.to_thread(_judged, before)
-            comparison = await asyncio.to_thread(rooflint.compare, report, measured.report)
+            earlier = (await asyncio.to_thread(read_measured, before)).report
+            comparison = await asyncio.to_thread(rooflint.compare, earlier, measured.report)
             if any(one is measured for one in session.measured.get(root, ())):
                 session.keep(root, replace(measured, comparison=comparison))
                 _show_anew()
@@ -821,17 +824,8 @@ async def compare(params: lsp.ExecuteCommandParams) -> dict[str, object]:
 
 def _tell_measured(root: str) -> None:
     newest = next(iter(session.measured.get(root, ())), None)
-    summary = rooflint.summarize(newest.report) if newest else None
+    summary = newest.summary if newest else None
     protocol().notify(MEASURED, {"root": root, "summary": summary})
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")
-
-
-def _judged(path: Path, roots: Iterable[str] = ()) -> Report:
-    recording = rooflint.read_recording(path, roots)
-    return rooflint.judge(recording, rooflint.findings_of(recording))
 
 
 T = TypeVar("T")

@@ -216,8 +216,8 @@ def _page_of(code: str, editor: Editor) -> lsp.CodeDescription | None:
 
 def to_heat(document: Document, analysis: Analysis) -> list[dict[str, object]]:
     """`rooflint/heat`: what to mark lines with, and the file in a sentence; one for each part."""
-    glance, report = analysis.glance, analysis.basis.report
-    summary = rooflint.summarize(report) if report else None
+    glance, measured = analysis.glance, analysis.basis.measured
+    summary = measured.summary if measured else None
     return [
         {
             "uri": part.uri,
