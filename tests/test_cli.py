@@ -15,7 +15,7 @@ import pytest
 from profiles.trace_maker import TraceMaker
 
 import rooflint
-from rooflint.cli import main
+from rooflint.cli import FAILED, main
 
 WAITS = """\
 import torch
@@ -267,3 +267,16 @@ def test_a_sentence_that_nobody_can_hear_leaves_the_exit_code() -> None:
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-m", "rooflint", "check", "missing.py"]
         assert subprocess.run(command, stderr=full).returncode == 2
+
+
+@pytest.mark.parametrize("coding", ["undefined", "rot13", "hex", "no-such-thing"])
+def test_a_coding_that_decodes_no_text_is_said(
+    tmp_path: Path, coding: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "odd.py").write_text(f"# coding: {coding}\nx = 1\n")
+    assert main(["check", str(tmp_path)]) == FAILED
+    said = capsys.readouterr().err
+    assert said == (
+        f"rooflint: {tmp_path / 'odd.py'} is not text in the encoding it declares:"
+        " save it as UTF-8.\n"
+    )

@@ -640,3 +640,16 @@ def test_peaks_of_tensor_cores_are_those_with_fp32_sums_and_without_sparsity() -
     assert peaks
     assert peaks.dram_bytes_per_s == 64 * 7e9
     assert peaks.flop_per_s == {"fp16": 1024 * 2e9, "bf16": 1024 * 2e9, "fp64": 32 * 2e9}
+
+
+def test_a_report_that_ends_the_process_of_its_reader_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ncu-report aborts on some that are damaged; an editor's server must outlive that."""
+    report = tmp_path / "report.ncu-rep"
+    report.write_bytes(b"NVR\0")
+    monkeypatch.setattr(
+        "rooflint.profiles.ncu_report.COMMAND", "import os; os.kill(os.getpid(), 9)"
+    )
+    with pytest.raises(ProfileError, match="damaged, ncu-report broke off at it: copy it again"):
+        read(report)

@@ -262,3 +262,15 @@ def test_a_magic_left_open_in_one_cell_leaves_the_next_one_alone() -> None:
     joined = join_cells([(1, "", "f(\n!ls"), (2, "", "!ls\nx = 1")])
     expected = ("# %% cell 1", "f(", "!ls", "# %% cell 2", "", "x = 1", "")
     assert plain_lines(joined.split("\n")) == expected
+
+
+@pytest.mark.parametrize(
+    "cell", ["\n" * 60_000 + "?", " " * 60_000 + "= !", "a, " * 20_000 + "= 1 !"]
+)
+@pytest.mark.timeout(60)
+def test_blanks_of_a_cell_take_time_in_proportion_to_their_number(
+    tmp_path: Path, cell: str
+) -> None:
+    write_notebook(tmp_path / "long.ipynb", "x = 1", cell)
+    assert "x = 1" in read_notebook(tmp_path / "long.ipynb")
+    plain_cell(cell.split("\n"))

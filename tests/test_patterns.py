@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import warnings
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,11 @@ def test_patterns_mean_what_git_says(lines: list[str], paths: list[str], tmp_pat
     ignored = set(filter(None, answer.stdout.split("\0")))
     patterns = Patterns(lines)
     assert {path for path in paths if patterns.mean(path)} == ignored
+
+
+@pytest.mark.parametrize("pattern", ["a[[x]", "a[a--b]", "a[x&&y]", "a[x~~y]", "a[x||y]"])
+def test_what_python_may_give_a_meaning_one_day_is_a_character(pattern: str) -> None:
+    """Python warns of it, and a warning would be shown to whoever checks a folder."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Patterns([pattern]).mean("ax") == ("x" in pattern)

@@ -424,3 +424,37 @@ def test_methods_stand_where_they_are_after_an_edit_above_them() -> None:
     text = CLASS.replace("super().__init__()", "super().__init__()\n        self.n = 1")
     after = SourceFile.parse("net.py", text.replace("return out", "print(out)"), before)
     assert [f.span.line for f in rooflint.check(after)] == [17]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "x = (" + " " * 60_000 + "y",
+        "for " + " " * 60_000,
+        "x = [" + "." * 60_000,
+        "y" + " and" * 20_000,
+    ],
+    ids=["blanks", "blanks of a loop", "dots", "words"],
+)  # fmt: skip
+@pytest.mark.timeout(60)
+def test_half_typed_lines_take_time_in_proportion_to_their_length(odd: str) -> None:
+    """What is tried again at each of their characters took half a minute."""
+    assert found(LOOP + odd + "\n") == found(LOOP)
+
+
+@pytest.mark.parametrize("loop", ["while y:", "for i in y:", "for i in range(9):"])
+@pytest.mark.timeout(60)
+def test_loops_within_loops_are_followed_in_time(loop: str) -> None:
+    """19 of them, as many as Python takes: twice for each loop around would be half a million."""
+    stairs = "".join(" " * depth + loop + "\n" for depth in range(19)) + " " * 19
+    text = "import torch\ny = torch.ones(3).cuda()\n" + stairs + "y = y.cpu()\n"
+    start = time.process_time()
+    file = SourceFile.parse("deep.py", text)
+    rooflint.check(file)
+    assert file.syntax_error is None
+    assert time.process_time() - start < 30
+
+
+def test_an_object_that_is_called_through_itself_is_nothing_known() -> None:
+    text = "class A:\n    pass\n\nA.__call__ = A()\nA()()\n"
+    assert found(LOOP + text) == found(LOOP)

@@ -42,12 +42,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RooflintError as error:
         _say(str(error))
         return FAILED
-    except KeyboardInterrupt:
-        return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has gone (`rooflint report | head`): nothing is left to say.
         _close(sys.stdout)
         return CLEAN
+    except Exception as fault:
+        from rooflint.faults import place_of
+
+        _say(f"this is a fault of rooflint's own ({place_of(fault)}): please report it")
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
 
 
 def _print(text: str) -> None:
@@ -97,7 +102,7 @@ def _check_paths(options: argparse.Namespace) -> int:
     files: dict[Path, None] = {}
     paths = named_alike(options.paths)
     for path in paths:
-        with _Told() as problem:
+        with _Told(path) as problem:
             inside = find_files([path], configs)
             files |= dict.fromkeys(inside)
             if not inside:
@@ -109,7 +114,7 @@ def _check_paths(options: argparse.Namespace) -> int:
     folders = project_folders(paths)
     project = rooflint.open_project(lambda: map(str, files), text_of, folders)
     for name in project.in_order():
-        with _Told() as problem:
+        with _Told(name) as problem:
             try:
                 file = project.file(name) or rooflint.open_source(name, read_text(Path(name)))
             except OtherLanguage as error:
@@ -149,12 +154,20 @@ class _Told:
 
     told = False
 
+    def __init__(self, path: str) -> None:
+        self._path = path
+
     def __enter__(self) -> _Told:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
-        if isinstance(error, RooflintError):
-            _say(str(error))
+        if isinstance(error, Exception):
+            from rooflint.faults import tell
+
+            if isinstance(error, RooflintError):
+                _say(str(error))
+            else:
+                tell(f"{self._path} was not checked to its end", error)
             self.told = True
         return self.told
 

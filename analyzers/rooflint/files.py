@@ -123,7 +123,7 @@ def read_text(path: Path) -> str:
         raise RooflintError(
             f"{path} cannot be read ({error.strerror}): check its permissions."
         ) from error
-    except (UnicodeDecodeError, SyntaxError, LookupError) as error:
+    except (UnicodeError, SyntaxError, LookupError) as error:
         raise RooflintError(
             f"{path} is not text in the encoding it declares: save it as UTF-8."
         ) from error

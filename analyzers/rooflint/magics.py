@@ -12,10 +12,12 @@ from functools import lru_cache
 
 _RUNS_ITS_CELL = frozenset("time timeit capture prun debug memit mprun lprun scalene wandb".split())
 """Magics of whole cells which are Python, run here and now. Others write, format or ask a shell."""
-_MAY_BE = re.compile(r"^\s*[%!?]|\?\s*$|=\s*[%!]", re.MULTILINE)
+_MAY_BE = re.compile(r"^[^\S\n]*[%!?]|\?[^\S\n]*$|=\s*[%!]", re.MULTILINE)
 _MAGIC = re.compile(r"\s*(?:[%!?]|[\w.*%\[\]'\"]+\?{1,2}\s*$)")
 _TIMED = re.compile(r"\s*%{1,2}(?:timeit|time|memit)\b(?:\s+-[A-Za-z]+(?:\s*\d+)?)*\s+(?=\S)")
-_ASSIGNED = re.compile(r"(\s*[\w.,\s\[\]'\"*()]*[\w\])]\s*=\s*)[%!](?![=\s])")
+_ASSIGNED = re.compile(r"=\s*[%!](?![=\s])")
+_TARGETS = re.compile(r"[\w.,\s\[\]'\"*()]*")
+_END_OF_TARGET = re.compile(r"[\w\])]")
 _COMPOUND = re.compile(r"(?:async|class|def|for|if|try|while|with|match)\b|@")
 _CELL_MAGIC = re.compile(r"%%(\w+)")
 _PIECE = re.compile(r"""\"\"\"|'''|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\#.*|[()\[\]{}]""")
@@ -77,8 +79,11 @@ def _plain_line(line: str) -> str:
     if _MAGIC.match(line):
         indent = line[: len(line) - len(line.lstrip())]
         return f"{indent}pass" if indent else ""
-    assigned = _ASSIGNED.match(line)
-    return f"{assigned[1]}_" if assigned else line
+    assigned = _ASSIGNED.search(line)
+    targets = line[: assigned.start()].rstrip() if assigned else ""
+    if assigned and _TARGETS.fullmatch(targets) and _END_OF_TARGET.match(targets[-1:]):
+        return f"{line[: assigned.end() - 1]}_"
+    return line
 
 
 def _after(line: str, quotes: str, depth: int) -> tuple[str, int]:

@@ -17,7 +17,8 @@ TOO_DEEP = "the statement is nested too deeply to be read"
 # Compiled where they are first used: most files are Python as they stand.
 _HEADER = r"(?:async\s+)?(?:def|class|if|elif|else|for|while|with|try|except|finally|match|case)\b"
 _TARGET = r"(?:[\w.]+\s*,\s*)*[\w.]+\s*=(?!=)|return\b"
-_DANGLING = r"(?:[.,=+\-*/%&|^<>@~]|\b(?:and|or|not|in|is|if|else|lambda)|\s)+$"
+_DANGLING = r"(?:[.,=+\-*/%&|^<>@~]|(?:dna|ro|ton|ni|si|fi|esle|adbmal)\b|\s)*"
+"""Read backwards, from the end: read forwards it would be tried at every place of a long line."""
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _TOKEN = (
     r"""\"\"\".*?(?:\"\"\"|$)|'''.*?(?:'''|$)|"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?"""
@@ -197,7 +198,8 @@ def _groups(work: list[str], at: int) -> Iterator[tuple[int, int]]:
         at -= 1
     yield at, at + 1
     above = next((n for n in range(at - 1, -1, -1) if work[n].strip()), at)
-    if above < at and re.search(_DANGLING, work[above].rstrip(" ,")):
+    ended = work[above].rstrip(" ,")
+    if above < at and ended != _without_dangling(ended):
         yield above, above + 1
     start: int | None = at
     while start is not None:
@@ -274,8 +276,8 @@ def _before_string(line: str, error: SyntaxError) -> str:
 def _headers(broken: str) -> Iterator[str]:
     """What a header that does not parse may be about to say."""
     yield broken + ":"
-    yield _closed([re.sub(r"[:.\s]+$", "", broken)])[0] + ":"
-    loop = re.match(r"(?:async\s+)?for\s+(.+?)\s+in\b", broken)
+    yield _closed([broken.rstrip(": .\t")])[0] + ":"
+    loop = re.match(r"(?:async\s+)?for\s+(.+?)\sin\b", broken)
     if loop:
         yield f"for {loop[1]} in _:"
     for word, whole in (("for", "for _ in _:"), ("while", "while _:"), ("with", "with _:")):
@@ -291,7 +293,7 @@ def _headers(broken: str) -> Iterator[str]:
 
 def _closed(lines: Sequence[str]) -> list[str]:
     """Lines without what hangs at their end, and with their brackets closed."""
-    text = re.sub(_DANGLING, "", "\n".join(lines))
+    text = _without_dangling("\n".join(lines))
     open_brackets: list[str] = []
     for token in re.findall(_TOKEN, text):
         if token in _CLOSERS:
@@ -299,6 +301,12 @@ def _closed(lines: Sequence[str]) -> list[str]:
         elif open_brackets and token == open_brackets[-1]:
             open_brackets.pop()
     return (text + "".join(reversed(open_brackets))).split("\n")
+
+
+def _without_dangling(text: str) -> str:
+    """A text without the operators, and the words that want more, at its end."""
+    hanging = re.match(_DANGLING, text[::-1])
+    return text[: len(text) - hanging.end()] if hanging else text
 
 
 def _indent_of(line: str) -> str:

@@ -23,7 +23,7 @@ from rooflint.model import Edit, Finding, Fix, RooflintError
 
 SUFFIX = ".ipynb"
 
-_HEAD = re.compile(r"# %% cell (\d+)(?: \[(.*)\])?$", re.MULTILINE)
+_HEAD = re.compile(r"# %% cell (\d{1,9})(?: \[(.*)\])?$", re.MULTILINE)
 _NAME = re.compile(r"[\w-]+")
 _LANGUAGES = re.compile(r"i?python\d*(?:\.\d+)*", re.IGNORECASE)
 

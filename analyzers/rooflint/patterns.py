@@ -102,7 +102,8 @@ def _expression(text: str) -> re.Pattern[str]:
             bracket = re.match(r"\[[!^]?\]?[^\]]*\]", text[at:])
             if bracket is None:
                 return _NEVER
-            inside = bracket[0][1:-1].replace("\\", "\\\\")
+            # What means something between brackets to Python, or may one day.
+            inside = re.sub(r"([\\\[&~|])", r"\\\1", bracket[0][1:-1]).replace("--", r"-\-")
             inside = "^/" + inside[1:] if inside[:1] in "!^" else inside
             parts.append(f"[{inside}]")
             at += len(bracket[0])

@@ -166,6 +166,8 @@ def call_atom(it: Interpreter, atom: Atom, call: Call) -> Value:
 def call_instance(it: Interpreter, one: Instance, call: Call) -> Value:
     """Call an object: a module's forward, or `__call__`."""
     method = one.cls.find("__call__") if one.cls is not None else None
+    if method is not None and any(isinstance(atom, Instance) for atom in method):
+        return tensors.call_unknown(it, call)  # It is an object itself, which may be this one.
     if method is not None:
         return call_value(it, names.bound(it, method, one, as_expr(call.node), call.frame), call)
     if one.is_module:

@@ -68,6 +68,7 @@ class Interpreter:
         self.generators: dict[int, bool] = {}
         self.constants: dict[int, Value] = {}
         self.data_loops: dict[int, bool] = {}
+        self.rebinds: dict[tuple[int, str], bool] = {}
         self.memo: dict[tuple[Any, ...], calls.Known] = {}
         self.runs: dict[int, int] = {}
         """How often a function was called."""
@@ -209,11 +210,12 @@ class Interpreter:
                     return False
             except (OutOfBudget, Cancelled):
                 raise
-            except (Exception, RecursionError):
-                # A fault of ours costs the statement at hand, not the file.
-                import logging
+            except Exception as fault:
+                # It costs the statement at hand, not the file. Nesting may be too deep for Python.
+                if not isinstance(fault, RecursionError):
+                    from rooflint.faults import tell
 
-                logging.getLogger("rooflint").debug("could not follow a statement", exc_info=True)
+                    tell(f"a statement was not followed in {frame.block.path}", fault)
                 machine.return_to(place)
                 self.escapes = escapes
                 del escapes[depth:]

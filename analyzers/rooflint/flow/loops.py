@@ -52,6 +52,8 @@ _SETTINGS = frozenset("args opt opts cfg conf config hparams flags".split())
 _LOADER_NAME = re.compile(r"loader|dataset|(?:^|[ _])(?:dl|iter|iterator)(?:$|[ _])")
 _PASSES_ON = frozenset("enumerate zip map filter iter islice chain cycle".split())
 _MOST_PASSES = 3
+_DEEPEST_LOOP = 6
+"""Loops within loops, through calls as well, that go round until their names come to rest."""
 _SETUP_NAMES = frozenset(
     """parameters named_parameters state_dict modules named_modules buffers named_buffers
     children named_children""".split()
@@ -140,7 +142,9 @@ def _turns(
     entry = frame.vars
     out: dict[str, Value] | None = None
     path = machine.path
-    for turn in range(_MOST_PASSES):
+    # Each loop around this one doubles how often it is gone through.
+    passes = _MOST_PASSES if len(outer_iterations) < _DEEPEST_LOOP else 1
+    for turn in range(passes):
         machine.path = path
         writes, timing = len(machine.writes), machine.at
         machine.iterations = (*outer_iterations, machine.at)

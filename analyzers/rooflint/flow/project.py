@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from threading import Event
 
 _IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*)"
+    r"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\((?:[^()#]|#[^\n]*\n)*\)|[^\n#]*)"
     r"|import[ \t]+([^\n#]+))",
     re.MULTILINE,
 )

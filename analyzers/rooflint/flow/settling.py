@@ -22,7 +22,7 @@ def settle(it: Interpreter, node: ast.Assign, frame: Frame) -> Path:
     if not path or len(node.targets) > 1 or not _moves(node.value, target):
         return path
     if isinstance(target, ast.Name):
-        return _without_loops(path, target.id)
+        return _without_loops(it, path, target.id)
     if isinstance(target, ast.Attribute) and _stays_in(it, target, frame):
         return (*path, Once())
     return path
@@ -37,21 +37,28 @@ def _moves(value: ast.expr, target: ast.expr) -> bool:
     )
 
 
-def _without_loops(path: Path, name: str) -> Path:
+def _without_loops(it: Interpreter, path: Path, name: str) -> Path:
     """A path without the loops around a statement that bind a name nowhere else."""
     kept: list[PathItem] = []
     for i, item in reversed(list(enumerate(path))):
-        if isinstance(item, CallFrom) or (isinstance(item, Loop) and _binds(item, name)):
+        if isinstance(item, CallFrom) or (isinstance(item, Loop) and _binds(it, item, name)):
             return (*path[: i + 1], *reversed(kept))
         if not isinstance(item, Loop):
             kept.append(item)
     return tuple(reversed(kept))
 
 
-def _binds(loop: Loop, name: str) -> bool:
+def _binds(it: Interpreter, loop: Loop, name: str) -> bool:
     node = loop.site.node
     if not isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
         return True
+    known = it.rebinds.get((id(node), name))
+    if known is None:
+        known = it.rebinds[id(node), name] = _binds_anew(node, name)
+    return known
+
+
+def _binds_anew(node: ast.For | ast.AsyncFor | ast.While, name: str) -> bool:
     return (
         sum(
             isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)

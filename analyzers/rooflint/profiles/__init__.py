@@ -5,7 +5,8 @@
 - `timeline`: a trace's events as columns
 - `torch_trace`: traces of torch.profiler
 - `folder`: what `rooflint profile` wrote
-- `ncu_report`, `ncu_csv`: reports and tables of Nsight Compute
+- `ncu_report`, `ncu_csv`: reports and tables of Nsight Compute; `ncu_module`: the former by
+  ncu-report, in a process of its own
 - `steps`, `lines`, `waits`, `shapes`: where steps are, whose line an event is, what waiting costs,
   what an operator must compute and move
 - `functions`: whose line it is, by the source

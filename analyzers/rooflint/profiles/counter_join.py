@@ -244,7 +244,7 @@ class Places:
 
 
 _NODE = "autograd::engine::evaluate_function"
-_SEQUENCE = re.compile(r", seq = (\d+)")
+_SEQUENCE = re.compile(r", seq = (\d{1,18})\b")
 
 
 def _is_backward(name: str) -> bool:

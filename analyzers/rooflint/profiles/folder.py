@@ -285,7 +285,7 @@ def _decoded(source: bytes) -> str:
     try:
         coding, _ = tokenize.detect_encoding(BytesIO(source).readline)
         return source.decode(coding)
-    except (SyntaxError, UnicodeDecodeError):
+    except (SyntaxError, UnicodeError, LookupError):
         return source.decode("utf-8", "replace")
 
 

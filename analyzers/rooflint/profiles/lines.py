@@ -302,7 +302,8 @@ class _Sweep:
                 if outer.place == NOWHERE:
                     loose.append(row)
                 continue
-            end, name = ends[row], names[row]
+            # What says that it ended after what it began in would be counted twice.
+            end, name = min(ends[row], outer.end_ns), names[row]
             duration = end - start
             if kind == OP:
                 place, work_op, of = outer.place, outer.work_op, outer.of
@@ -390,7 +391,8 @@ class _Sweep:
         host, names = self.timeline.host, self.timeline.names.values
         end = host.end_ns[rows[position]]
         name = names[host.name[rows[position]]].removeprefix(_NODE)
-        for row in rows[position + 1 :]:
+        for following in range(position + 1, len(rows)):
+            row = rows[following]
             if host.start_ns[row] >= end:
                 break
             if host.forward_thread[row] and host.link[row] >= 0:

@@ -140,7 +140,7 @@ def _launch(row: Row, metrics: Mapping[str, float], number: Reader) -> Launch:
         value = number(row.get(f"{_DEVICE}{name}", ""))
         return None if value is None else int(value)
 
-    capability = re.fullmatch(r"(\d+)\.(\d+)", row.get("CC", "").strip())
+    capability = re.fullmatch(r"(\d{1,3})\.(\d{1,3})", row.get("CC", "").strip())
     return Launch(
         name=row["Kernel Name"],
         grid=_dim3(row.get("Grid Size", "")),
@@ -260,7 +260,7 @@ def _reader(cells: Iterable[str]) -> Reader:
 
 def _dim3(text: str) -> Dim3 | None:
     """`(64, 64, 1)`; some versions leave out the parentheses or the ones."""
-    numbers = [int(part) for part in re.findall(r"\d+", text)]
+    numbers = [int(part) for part in re.findall(r"\d+", text[:99])]
     if not 1 <= len(numbers) <= 3:
         return None
     x, y, z = (*numbers, 1, 1)[:3]

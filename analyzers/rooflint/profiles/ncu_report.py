@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
-import math
+import importlib.util
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from rooflint.model import ProfileError
-from rooflint.profiles.counters import OWN, Dim3, Launch, is_wanted
+from rooflint.profiles.counters import Launch
 from rooflint.profiles.ncu_csv import parse_csv
+from rooflint.profiles.ncu_module import COMMAND, launch_of
 from rooflint.profiles.streams import open_packed, read_all
 
 _IMPORT_SECONDS = 300
@@ -35,9 +35,10 @@ def read_report(path: Path) -> list[Launch]:
 
 
 def _read(plain: Path, path: Path) -> list[Launch]:
-    module = _module()
-    if module is not None:
-        return _by_module(module, plain, path)
+    for folder in _folders_of_module():
+        launches = _by_module([*sys.path, *folder], plain, path)
+        if launches is not None:
+            return launches
     ncu = find_ncu()
     if ncu is None:
         raise ProfileError(
@@ -64,12 +65,11 @@ def _installations() -> list[Path]:
     return sorted((folder for folder in folders if folder.is_dir()), reverse=True)
 
 
-def _module() -> ModuleType | None:
-    """`ncu_report`, installed by pip or shipped inside of an installation of Nsight Compute."""
-    try:
-        return importlib.import_module("ncu_report")
-    except ImportError:
-        pass
+def _folders_of_module() -> Iterator[list[str]]:
+    """Where `ncu_report` may be found besides where all modules are, in which it may be, too: it
+    is installed by pip or shipped inside of an installation of Nsight Compute."""
+    if importlib.util.find_spec("ncu_report") is not None:
+        yield []
     ncu = shutil.which("ncu")
     folders = [Path(ncu).resolve().parent] if ncu else []
     for folder in (*folders, *_installations()):
@@ -77,79 +77,31 @@ def _module() -> ModuleType | None:
         for root in (folder, *folder.parents[:2]):
             place = root / "extras" / "python"
             if (place / "ncu_report.py").is_file():
-                sys.path.append(str(place))
-                try:
-                    return importlib.import_module("ncu_report")
-                except ImportError:  # built for another Python
-                    continue
-                finally:
-                    sys.path.remove(str(place))
-    return None
+                yield [str(place)]
 
 
-def _by_module(module: Any, plain: Path, path: Path) -> list[Launch]:
+def _by_module(modules: list[str], plain: Path, path: Path) -> list[Launch] | None:
+    """`None`: there is no such module, or none that was built for this Python."""
+    command = [sys.executable, "-c", COMMAND, json.dumps(modules), str(plain)]
     try:
-        report = module.load_report(str(plain))
-        ranges = [report.range_by_idx(index) for index in range(report.num_ranges())]
-        return [
-            _launch(module, action)
-            for piece in ranges
-            for action in (piece.action_by_idx(index) for index in range(piece.num_actions()))
-        ]
-    except (RuntimeError, OSError, ValueError, IndexError) as error:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_IMPORT_SECONDS
+        )
+        answer: dict[str, Any] = json.loads(done.stdout)
+    except subprocess.TimeoutExpired as error:
         raise ProfileError(
-            f"{path} is no report that ncu-report {getattr(module, '__version__', '')} can read "
-            f"({error}): update ncu-report, or make the report again."
+            f"{path} cannot be read by ncu-report in {_IMPORT_SECONDS} s: profile fewer launches."
         ) from error
-
-
-def _launch(module: Any, action: Any) -> Launch:
-    def number(name: str) -> float | None:
-        metric = action.metric_by_name(name)
-        if metric is None:
-            return None
-        value = metric.value()
-        return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
-
-    def text(name: str) -> str | None:
-        metric = action.metric_by_name(name)
-        return None if metric is None else str(metric.value())
-
-    metrics = {
-        name: value
-        for name in action.metric_names()
-        if is_wanted(name) and (value := number(name)) is not None
-    }
-    major, minor = (
-        number(f"device__attribute_compute_capability_{part}") for part in ("major", "minor")
-    )
-    return Launch(
-        name=str(action.name(module.IAction.NameBase_DEMANGLED)),
-        grid=_dim3(*(number(f"launch__grid_dim_{axis}") for axis in "xyz")),
-        block=_dim3(*(number(f"launch__block_dim_{axis}") for axis in "xyz")),
-        metrics=metrics,
-        ranges=_ranges(action),
-        device=text("device__attribute_display_name"),
-        compute_capability=None if major is None or minor is None else (int(major), int(minor)),
-        sm_count=None if (count := number("device__attribute_multiprocessor_count")) is None
-        else int(count),
-        memory_bytes=None if (size := number("device__attribute_total_memory")) is None
-        else int(size),
-    )  # fmt: skip
-
-
-def _ranges(action: Any) -> tuple[str, ...]:
-    """NVTX ranges around the launch, those of our own domain last and with its name before."""
-    state = action.nvtx_state()
-    if state is None:
-        return ()
-    domains = [state.domain_by_id(number) for number in state.domains()]
-    domains.sort(key=lambda domain: domain.name() == OWN)
-    return tuple(
-        f"{OWN} {name}" if domain.name() == OWN else str(name)
-        for domain in domains
-        for name in domain.push_pop_ranges()
-    )
+    except (OSError, ValueError) as error:
+        raise ProfileError(
+            f"{path} is damaged, ncu-report broke off at it: copy it again, or make it again."
+        ) from error
+    if "error" in answer:
+        raise ProfileError(
+            f"{path} is no report that ncu-report {answer['version']} can read "
+            f"({answer['error']}): update ncu-report, or make the report again."
+        )
+    return None if "missing" in answer else [launch_of(each) for each in answer["launches"]]
 
 
 def _by_program(ncu: str, plain: Path, path: Path) -> list[Launch]:
@@ -181,9 +133,3 @@ def _unpacked(path: Path) -> Generator[Path]:
         plain = Path(folder) / "report.ncu-rep"
         plain.write_bytes(read_all(path))
         yield plain
-
-
-def _dim3(x: float | None, y: float | None, z: float | None) -> Dim3 | None:
-    if x is None or y is None or z is None:
-        return None
-    return int(x), int(y), int(z)

@@ -374,10 +374,10 @@ _FAR = 1 << 62  # ns: 146 years either way
 _INTEL_CALL = re.compile(r"(?:ur|ze)[A-Z]")  # Unified Runtime, Level Zero
 # torch 1.8 calls them operators.
 _ANNOTATIONS = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)#")
-_MARK = re.compile(r"(?P<path>.*\S):(?P<line>[1-9]\d*)")
+_MARK = re.compile(r"(?P<path>.*\S):(?P<line>[1-9]\d{0,8})", re.ASCII)
 # torch numbers the modules of a class. Of containers their parts say more.
 _MODULE = re.compile(r"nn\.Module: (?!Sequential_|ModuleList_|ModuleDict_)(\w+)_\d+")
-_FUNCTION = re.compile(r"(?P<path>.+\.pyw?|<ipython-input.*>)\((?P<line>\d+)\): (?P<name>.+)")
+_FUNCTION = re.compile(r"(?P<path>.+\.pyw?|<ipython-input.*>)\((?P<line>\d{1,9})\): (?P<name>.+)")
 _LIBRARY = re.compile(
     r"(?:^|[/\\])(?:site-packages|dist-packages|lib[/\\]python\d[^/\\]*)[/\\]"
     r"|^[A-Za-z]:.*\\Lib\\",

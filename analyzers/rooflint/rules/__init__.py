@@ -115,11 +115,10 @@ def with_known_rules(config: Config) -> Config:
 def _run(rule: Rule, file: SourceFile, flow: DeviceFlow, config: Config) -> list[Finding]:
     try:
         found = list(rule.check(file, flow)) if rule.check else []
-    except Exception:
-        # A fault of ours costs this rule on this file, and is told to whoever listens.
-        import logging
+    except Exception as fault:
+        from rooflint.faults import tell
 
-        logging.getLogger("rooflint").exception("%s failed on %s", rule.name, file.path)
+        tell(f"{rule.name} was left out for {file.path}", fault)
         return []
     return [replace(f, fixes=_within(file, f)) for f in _with_severity(found, config)]
 

@@ -94,7 +94,7 @@ def _slice(gpu: Gpu, profile: str, device: Device) -> Peaks | None:
 
     https://docs.nvidia.com/datacenter/tesla/mig-user-guide/supported-mig-profiles.html
     """
-    match = re.match(r"\d+g\.(\d+)gb", profile, re.IGNORECASE)
+    match = re.match(r"\d+g\.(\d{1,6})gb", profile, re.IGNORECASE)
     if match is None or device.sm_count is None or device.sm_count > gpu.sm_count:
         return None
     # Memory is cut into eighths (on an A30 and an RTX PRO 6000 into quarters, which are two).
