@@ -21,7 +21,7 @@ from rooflint.profiles.kernel_names import normal_name
 
 PLAN = "plan.json"
 OWN_RANGE = re.compile(
-    rf"{OWN} (?P<line>.*?)(?P<backward> backward)?(?: #(?P<number>\d{1, 9}))?", re.DOTALL
+    rf"{OWN} (?P<line>.*?)(?P<backward> backward)?(?: #(?P<number>\d{{1,9}}))?", re.DOTALL
 )
 """The name of a range that the recorder opened: a line, and which of the plan's executions."""
 
