@@ -2,6 +2,7 @@
 
 - `request`: what to profile, and what is heard while it runs
 - `recordings`: makes the folder that a recording is written to
+- `quota`: how much recordings may take, and what killed runs left
 - `imports`: keeps recordings that were made elsewhere
 - `interpreter`: asks the user's Python whether the script can run there
 - `timeline`: the first run, under torch's profiler
@@ -37,6 +38,7 @@ def run(request: ProfileRequest, tell: Callable[[Progress], None], cancelled: Ev
 
     Raises `ProfileError` if nothing was recorded.
     """
+    from pathlib import Path
     from time import monotonic
 
     from rooflint.runs.complaints import permission_problem
@@ -44,6 +46,7 @@ def run(request: ProfileRequest, tell: Callable[[Progress], None], cancelled: Ev
     from rooflint.runs.interpreter import check_can_run
     from rooflint.runs.ncu import find_ncu
     from rooflint.runs.notebook import in_own_folder, what_was_left_out
+    from rooflint.runs.quota import held, make_room, tidy
     from rooflint.runs.recordings import add_note, cannot_be_written, new_folder, remove
     from rooflint.runs.request import Progress
     from rooflint.runs.timeline import passing_on_signals, record_timeline
@@ -51,11 +54,12 @@ def run(request: ProfileRequest, tell: Callable[[Progress], None], cancelled: Ev
     request = in_own_folder(request)
     check_can_run(request)
     ncu = find_ncu()
+    tidy(Path(request.root))
     folder = new_folder(request)
     if left_out := what_was_left_out(request):
         tell(Progress("timeline", left_out))
     start = monotonic()
-    with passing_on_signals(folder):
+    with held(folder), passing_on_signals(folder):
         try:
             counters_too = ncu is not None and permission_problem() is None
             record_timeline(request, folder, counters_too, tell, cancelled)
@@ -69,4 +73,6 @@ def run(request: ProfileRequest, tell: Callable[[Progress], None], cancelled: Ev
                 add_counters(request, folder, monotonic() - start, ncu, tell, cancelled)
             except OSError as error:  # what the first run recorded is there
                 tell(Progress("counters", f"there are no counters: {error.strerror or error}"))
+    if removed := make_room(Path(request.root)):
+        tell(Progress("reading", removed))
     return folder

@@ -114,7 +114,8 @@ def _measure(
         budget_s=budget_s,
         process=meta.get("process"),
     )
-    report, log = folder / recordings.COUNTERS, folder / "ncu.log"
+    # Under a name that nobody reads until it is whole.
+    report, log = folder / "counters.part.ncu-rep", folder / "ncu.log"
     output: deque[str] = deque(maxlen=100)
     told = folder / TOLD
     start = time.monotonic()
@@ -135,9 +136,10 @@ def _measure(
         for temporary in (settings, log, told):
             temporary.unlink(missing_ok=True)
     if report.exists():
+        recordings.write_plan(folder, plan.as_expected())
+        report.replace(folder / recordings.COUNTERS)
         meta["versions"] = {**recordings.part(meta, "versions"), "ncu": ncu_version(ncu)}
         recordings.write_meta(folder, meta)
-        recordings.write_plan(folder, plan.as_expected())
         return what_was_cut(plan, budget_s, out_of_time)
     if cancelled.is_set():
         return "There are no counters: the second run was cancelled."

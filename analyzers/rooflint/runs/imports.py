@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rooflint.model import NotToKeepError
 from rooflint.profiles.streams import open_packed, sniff
+from rooflint.runs.quota import held
 from rooflint.runs.recordings import (
     COUNTERS,
     COUNTERS_TABLE,
@@ -34,17 +35,22 @@ def import_recording(path: Path, root: Path, sources: Mapping[str, str]) -> Path
         return path
     folder = new_folder_in(root, path.name.partition(".")[0] or "import")
     try:
-        if path.is_dir():
-            shutil.copytree(path, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(META))
-            meta = read_meta(path)
-        else:
-            _copy_file(path, folder)
-            digests = {path: write_source(folder, text.encode()) for path, text in sources.items()}
-            files = {path: {"sha256": digest} for path, digest in digests.items()}
-            meta: dict[str, object] = {"format": 1, "files": files}
-        # Written last: a folder that has it is whole.
-        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        write_meta(folder, {**meta, "imported_at": now, "imported_from": str(path.absolute())})
+        with held(folder):
+            if path.is_dir():
+                shutil.copytree(
+                    path, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(META)
+                )
+                meta = read_meta(path)
+            else:
+                _copy_file(path, folder)
+                digests = {
+                    path: write_source(folder, text.encode()) for path, text in sources.items()
+                }
+                files = {path: {"sha256": digest} for path, digest in digests.items()}
+                meta: dict[str, object] = {"format": 1, "files": files}
+            # Written last: a folder that has it is whole.
+            now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+            write_meta(folder, {**meta, "imported_at": now, "imported_from": str(path.absolute())})
     except OSError as error:
         remove(folder)
         raise NotToKeepError(

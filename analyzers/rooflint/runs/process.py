@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import codecs
+import ctypes
 import os
 import queue
 import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import IO, TYPE_CHECKING
@@ -17,11 +18,12 @@ from typing import IO, TYPE_CHECKING
 from rooflint.model import ProfileError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from threading import Event
 
 INTERRUPT_SECONDS = 2.0
 TERMINATE_SECONDS = 2.0
+KILL_SECONDS = 0.5
 POLL_SECONDS = 0.05
 
 
@@ -42,6 +44,19 @@ def run_process(
     """
     # A process of another group cannot read from a terminal, nor hear its Ctrl-C.
     own_group = os.name == "posix" and (hear is not None or not _on_terminal())
+    with _adopting_orphans():
+        return _run(command, cwd, environment, hear, cancelled, limit_s, own_group)
+
+
+def _run(
+    command: Sequence[str],
+    cwd: str,
+    environment: Mapping[str, str],
+    hear: Callable[[str], None] | None,
+    cancelled: Event,
+    limit_s: float | None,
+    own_group: bool,
+) -> int:
     try:
         process: subprocess.Popen[bytes] = subprocess.Popen(
             command,
@@ -121,6 +136,47 @@ def _on_terminal() -> bool:
         return False
 
 
+@contextmanager
+def _adopting_orphans() -> Generator[None]:
+    """Meanwhile this process is the parent of what loses its own, as daemons do.
+
+    So they can be found. Those that are left when the script has ended live on, as they would.
+    """
+    prctl = None if sys.platform != "linux" else getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is None:
+        yield
+        return
+    before = ctypes.c_int()
+    prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0)
+    prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        prctl(_PR_SET_CHILD_SUBREAPER, before.value, 0, 0, 0)
+        for pid in _adopted():
+            Thread(target=_wait_for, args=(pid,), daemon=True).start()
+
+
+_PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
+
+
+def _wait_for(pid: int) -> None:
+    """Once it has ended, let it go."""
+    with suppress(ChildProcessError):
+        os.waitpid(pid, 0)
+
+
+def _adopted(process: int | None = None, own_group: bool = True) -> list[int]:
+    """Children of this process that it did not start: what it starts itself has its session."""
+    found: list[int] = []
+    for child, parent in _parents():
+        if parent == os.getpid() and child != process:
+            with suppress(OSError):
+                if not own_group or os.getsid(child) != os.getsid(0):
+                    found.append(child)
+    return found
+
+
 def _end_tree(process: subprocess.Popen[bytes], own_group: bool, output: _Output | None) -> None:
     """Interrupt as Ctrl-C would, then terminate, then kill; over in less than 5 s."""
     if os.name != "posix":
@@ -133,8 +189,10 @@ def _end_tree(process: subprocess.Popen[bytes], own_group: bool, output: _Output
     if not _ended(process, INTERRUPT_SECONDS, output):
         _send(process, own_group, signal.SIGTERM)
         _ended(process, TERMINATE_SECONDS, output)
-    _send(process, own_group, signal.SIGKILL)
-    _ended(process, 0.5, output)
+    end = time.monotonic() + KILL_SECONDS
+    # What has just been started, while the others were told, is found the next time.
+    while _send(process, own_group, signal.SIGKILL) and time.monotonic() < end:
+        _ended(process, POLL_SECONDS, output)
 
 
 def _ended(process: subprocess.Popen[bytes], seconds: float, output: _Output | None) -> bool:
@@ -146,21 +204,34 @@ def _ended(process: subprocess.Popen[bytes], seconds: float, output: _Output | N
     return process.poll() is not None
 
 
-def _send(process: subprocess.Popen[bytes], own_group: bool, number: int) -> None:
-    """To the process group, and to descendants that have left it."""
-    descendants = _descendants(process.pid)
+def _send(process: subprocess.Popen[bytes], own_group: bool, number: int) -> bool:
+    """To the process group, and to what has left it or lost its parent; whether any was there."""
+    others = _others(process, own_group)
+    there = process.poll() is None
     if own_group:
-        _kill(os.killpg, process.pid, number)
-    elif process.poll() is None:
+        there |= _kill(os.killpg, process.pid, number)
+    elif there:
         _kill(os.kill, process.pid, number)
-    for pid in descendants:
+    for pid in others:
         if not own_group or _group_of(pid) != process.pid:
             _kill(os.kill, pid, number)
+    return there or bool(others)
 
 
-def _kill(kill: Callable[[int, int], None], pid: int, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
+def _others(process: subprocess.Popen[bytes], own_group: bool) -> list[int]:
+    """What the process has started, and what that has, as far as it can be known."""
+    for pid in _adopted(process.pid, own_group):
+        with suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)  # one that has ended is nobody else's to take note of
+    return _descendants(process.pid, *_adopted(process.pid, own_group))
+
+
+def _kill(kill: Callable[[int, int], None], pid: int, number: int) -> bool:
+    try:
         kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
 
 
 def _group_of(pid: int) -> int | None:
@@ -170,13 +241,13 @@ def _group_of(pid: int) -> int | None:
         return None
 
 
-def _descendants(pid: int) -> list[int]:
-    """All children of children, as /proc or `ps` tell."""
+def _descendants(process: int, *orphans: int) -> list[int]:
+    """All children of children, as /proc or `ps` tell, and the orphans themselves."""
     children: dict[int, list[int]] = {}
     for child, parent in _parents():
         children.setdefault(parent, []).append(child)
-    found: list[int] = []
-    todo = [pid]
+    found = list(orphans)
+    todo = [process, *orphans]
     while todo:
         todo.extend(below := children.get(todo.pop(), []))
         found.extend(below)

@@ -88,14 +88,12 @@ def part(meta: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def write_meta(folder: Path, meta: dict[str, Any]) -> None:
-    part = folder / (META + ".part")
-    part.write_text(json.dumps(meta, indent=1) + "\n", encoding="utf-8")
-    part.replace(folder / META)
+    _write(folder / META, (json.dumps(meta, indent=1) + "\n").encode())
 
 
 def write_plan(folder: Path, plan: dict[str, Any]) -> None:
     """What ncu was to measure."""
-    (folder / PLAN).write_text(json.dumps(plan) + "\n", encoding="utf-8")
+    _write(folder / PLAN, (json.dumps(plan) + "\n").encode())
 
 
 def write_source(folder: Path, text: bytes) -> str:
@@ -103,7 +101,7 @@ def write_source(folder: Path, text: bytes) -> str:
     digest = sha256(text).hexdigest()
     sources = folder / "sources"
     sources.mkdir(exist_ok=True)
-    (sources / f"{digest}.py").write_bytes(text)
+    _write(sources / f"{digest}.py", text)
     return digest
 
 
@@ -124,6 +122,13 @@ def remove_claims(folder: Path) -> bool:
 def remove(folder: Path) -> None:
     """Take back a folder that nothing was recorded in."""
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write(path: Path, text: bytes) -> None:
+    """A file that is there is whole, whenever this process is killed."""
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(text)
+    part.replace(path)
 
 
 def _short_name(target: tuple[str, ...]) -> str:
