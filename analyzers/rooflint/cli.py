@@ -91,12 +91,12 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _check_paths(options: argparse.Namespace) -> int:
-    from rooflint.files import find_files, named_alike, project_folders, read_text, text_of
-    from rooflint.notebooks import OtherLanguage, is_notebook
-    from rooflint.notebooks import place as named_place
+    if options.jobs is not None and options.jobs < 1:
+        raise RooflintError("--jobs takes the number of processes: name one or more")
+    from rooflint.checking import check_files
+    from rooflint.files import find_files, named_alike, project_folders, text_of
+    from rooflint.notebooks import is_notebook
 
-    findings: list[Finding] = []
-    texts: dict[str, str] = {}
     failed = False
     configs = rooflint.open_configs()
     files: dict[Path, None] = {}
@@ -112,29 +112,23 @@ def _check_paths(options: argparse.Namespace) -> int:
     for note in dict.fromkeys(note for config in settings.values() for note in config.notes):
         _say(note)
     folders = project_folders(paths)
-    project = rooflint.open_project(lambda: map(str, files), text_of, folders)
-    for name in project.in_order():
-        with _Told(name) as problem:
-            try:
-                file = project.file(name) or rooflint.open_source(name, read_text(Path(name)))
-            except OtherLanguage as error:
-                if name in paths:
-                    _say(str(error))
-                continue
-            of_file = rooflint.check(file, settings[Path(name).parent], project)
-            project.release(name)
-            if of_file:
-                findings += of_file
-                texts[name] = file.text
-            if file.syntax_error is not None:
-                place, what = file.syntax_error.span, file.syntax_error.message
-                at = f"{named_place(name, place.line, file.text)}:{place.column + 1}"
-                raise RooflintError(f"{at}: {what}: {file.syntax_error.remedy}")
-        failed |= problem.told
+    checking = check_files(
+        list(map(str, files)), folders, settings, options.jobs, not options.no_cache
+    )
+    findings: list[Finding] = []
+    for name in checking.order:
+        said = checking.said[name]
+        findings += said.findings
+        failed |= bool(said.problem) or not said.is_whole
+        if said.problem:
+            _say(said.problem)
+        if said.aside and name in paths:
+            _say(said.aside)
     findings.sort(key=lambda finding: finding.span)
-    for because in (because for finding in findings for because in finding.because):
-        if (name := because.span.path) not in texts and is_notebook(name):
-            texts[name] = text_of(name) or ""  # Its cells are to be named.
+    shown = {finding.span.path for finding in findings if options.output_format == "text"}
+    spans = (s for f in findings for s in (f.span, *(because.span for because in f.because)))
+    shown.update(span.path for span in spans if is_notebook(span.path))  # Its cells are named.
+    texts = {path: text_of(path) or "" for path in shown}
     if options.output_format == "json":
         from rooflint.outputs.findings_json import render as render_json
 
@@ -318,6 +312,9 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check", help="find waits, copies and wrong timings; runs nothing")
     check.add_argument("paths", nargs="+", metavar="PATH", help="a file, notebook or folder")
     check.add_argument("--no-cache", action="store_true", help="read every file anew")
+    check.add_argument(
+        "--jobs", metavar="N", type=int, help="processes to use (default: one for each processor)"
+    )
     check.set_defaults(command=_check)
 
     profile = commands.add_parser(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import tokenize
 from collections.abc import Container, Iterable, Iterator
 from itertools import islice
@@ -149,6 +150,15 @@ def project_folders(paths: Iterable[str | Path]) -> list[str]:
         around = (folder, *folder.parents)
         found += [one for one in around if any((one / mark).exists() for mark in _ROOT_MARKS)][:1]
     return list(dict.fromkeys(str(folder) for folder in found))
+
+
+def user_cache(name: str) -> Path:
+    """Where things of a kind are kept for the user, whatever the project."""
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "rooflint" / name
 
 
 def text_of(path: str) -> str | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from .peers import packages, peers
-from .timing import ROOT, Row, in_turn, rooflint, row
+from .timing import ROOT, Row, in_turn, rooflint, row, spent
 
 LARGE = ("accelerate", "timm", "transformers")
-NO_CACHE = ("--no-cache",)
+NO_CACHE = ("--no-cache", "--jobs", "1")
 
 
 def measure(runs: int) -> Iterator[Row]:
@@ -26,7 +27,25 @@ def measure(runs: int) -> Iterator[Row]:
     took = in_turn(runs, {"ours": rooflint("check", name, *NO_CACHE), "theirs": torchfix}, folder)
     yield row(f"check {name}, cold, against torchfix", took["ours"].cpu_s, "CPU s",
               took["theirs"].cpu_s)  # fmt: skip
+    for name in ("timm", "transformers"):
+        yield two_processes(1 + runs // 3, folder / name)
+    yield cached(runs, folder)
     yield one_file(3 * runs)
+
+
+def two_processes(runs: int, folder: Path) -> Row:
+    jobs = {n: rooflint("check", ".", "--no-cache", "--jobs", n) for n in ("1", "2")}
+    took = in_turn(runs, jobs, folder)
+    name = f"check {folder.name} by two processes, against one"
+    return row(name, took["2"].wall_s, "wall s", took["1"].wall_s)
+
+
+def cached(runs: int, folder: Path) -> Row:
+    check = rooflint("check", ".")
+    spent(check, folder)
+    files = len(list(folder.rglob("*.py")))
+    took = in_turn(runs, {"warm": check}, folder)
+    return row(f"check {files:,} files again, nothing changed", took["warm"].wall_s, "wall s")
 
 
 def one_file(runs: int) -> Row:

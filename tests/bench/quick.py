@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from .check import one_file
+from .check import NO_CACHE, one_file, two_processes
 from .editor import changes
 from .timing import ROOT, Row, in_turn, rooflint, row
 
@@ -21,12 +21,13 @@ for path in pathlib.Path(".").rglob("*.py"):
 def measure() -> Iterator[Row]:
     folder = ROOT / "analyzers" / "rooflint" / "profiles"
     commands = {
-        "ours": rooflint("check", ".", "--no-cache"),
+        "ours": rooflint("check", ".", *NO_CACHE),
         "floor": [sys.executable, "-c", PARSE],
     }
     took = in_turn(1, commands, folder)
     name = f"check {folder.name}, cold, against `ast.parse`"
     yield row(name, took["ours"].cpu_s, "CPU s", took["floor"].cpu_s)
+    yield two_processes(1, folder)
     yield one_file(1)
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "train.py"

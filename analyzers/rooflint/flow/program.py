@@ -33,9 +33,10 @@ class Program:
         self._folders = tuple("" if folder == "." else folder for folder in folders)
         self._files: dict[str, SourceFile | None] = {}
         self._statements: dict[str, dict[str, list[Block]]] = {}
-        self._names: dict[str, frozenset[str]] = {}
+        self.listed: dict[str, frozenset[str]] = {}
+        """The folders that imports were looked for in, with what they hold."""
         self._places: dict[str, tuple[str, ...]] = {}
-        self._spaces: set[str] = set()
+        self.spaces: set[str] = set()
         """Folders that a module was imported through: packages, whatever else is in them."""
         self._characters = 0
         self.cancelled: Event | None = None
@@ -61,7 +62,7 @@ class Program:
 
     def look_again(self) -> None:
         """Files may have come or gone."""
-        self._names.clear()
+        self.listed.clear()
         self._places.clear()
         for path, file in self._files.items():
             if file is not None:
@@ -72,7 +73,7 @@ class Program:
         folder, name = os.path.split(path)
         listed = self._listed(folder)
         if name not in listed:
-            self._names[folder] = listed | {name}
+            self.listed[folder] = listed | {name}
 
     def file(self, path: str) -> SourceFile | None:
         """A file of the program; `None`: there is none that can be read."""
@@ -130,7 +131,7 @@ class Program:
         found = self._in(folder, name)
         if found is not None:
             for _ in spaces:
-                self._spaces.add(folder)
+                self.spaces.add(folder)
                 folder = os.path.dirname(folder)
         return found
 
@@ -147,17 +148,17 @@ class Program:
         listed = self._listed(folder)
         if "__init__.py" in listed:
             return os.path.join(folder, "__init__.py")
-        is_package = folder in self._spaces or any(name.endswith(".py") for name in listed)
+        is_package = folder in self.spaces or any(name.endswith(".py") for name in listed)
         return folder if is_package else None
 
     def _listed(self, folder: str) -> frozenset[str]:
-        names = self._names.get(folder)
+        names = self.listed.get(folder)
         if names is None:
             try:
                 names = frozenset(os.listdir(folder or "."))
             except OSError:
                 names = frozenset[str]()
-            self._names[folder] = names
+            self.listed[folder] = names
         return names
 
     def _folders_of(self, importer: str) -> tuple[str, ...]:

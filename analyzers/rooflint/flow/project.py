@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rooflint.flow.follow import DeviceFlow, Following, together
 from rooflint.flow.machine import Cancelled
@@ -25,6 +25,14 @@ _MOST_USERS = 24
 """Files that are followed to know how one is used."""
 
 
+class Imports(NamedTuple):
+    """What a file's text says of its place among the others."""
+
+    files: frozenset[str]
+    """Whom it imports."""
+    is_script: bool
+
+
 class Project:
     """The files of a folder that is worked on, and what is known of them.
 
@@ -40,14 +48,13 @@ class Project:
     ):
         self._paths = paths
         self._read = read
-        self._program = Program(read, folders)
+        self.program = Program(read, folders)
         self._listed: list[str] | None = None
         """The files that may use others; `None`: not yet looked for."""
-        self._imports: dict[str, frozenset[str]] = {}
-        """Whom a file imports."""
+        self.imports: dict[str, Imports] = {}
+        """Whom a file imports, of those that were asked."""
         self._users: dict[str, set[str]] | None = None
         """Who imports a file; `None`: to be found out."""
-        self._scripts: set[str] = set()
         self._followings: dict[str, Following] = {}
         """What following a file said of it and of others."""
         self._about: dict[str, set[str]] = {}
@@ -64,7 +71,9 @@ class Project:
         seen: set[str] = set()
         done: set[str] = set()
         users = self._index()
-        for start in sorted(self._imports, key=lambda path: (path not in self._scripts, path)):
+        for start in sorted(
+            self.imports, key=lambda path: (not self.imports[path].is_script, path)
+        ):
             waiting = [start]
             while waiting:
                 one = waiting[-1]
@@ -79,16 +88,16 @@ class Project:
 
     def file(self, path: str) -> SourceFile | None:
         """A file as it stands now; `None`: it cannot be read."""
-        return self._program.file(path)
+        return self.program.file(path)
 
     def flow_of(self, file: SourceFile) -> DeviceFlow:
         """What is known of a file from following it, and from those that use it as far as they
         were followed."""
         path = file.path
         self._take_changes()
-        is_new = not self._program.is_there(path)
-        if self._program.file(path) is not file:
-            self._program.put(file)
+        is_new = not self.program.is_there(path)
+        if self.program.file(path) is not file:
+            self.program.put(file)
             self._outdate(path, is_new)
         following = self._followings.get(path)
         if following is not None:
@@ -105,13 +114,13 @@ class Project:
 
         Whether more is known of it than `flow_of` said last. Once `cancelled` is set it ends soon.
         """
-        self._program.cancelled = cancelled
+        self.program.cancelled = cancelled
         try:
             return self._settle(path)
         except Cancelled:
             return False
         finally:
-            self._program.cancelled = None
+            self.program.cancelled = None
 
     def _settle(self, path: str) -> bool:
         self._take_changes()
@@ -121,7 +130,7 @@ class Project:
             self._go_on()
             if self._is_settled(user, path):
                 continue
-            file = self._program.file(user)
+            file = self.program.file(user)
             if file is None:
                 self._forget(user)
                 continue
@@ -152,24 +161,24 @@ class Project:
         were_there: dict[str, bool] = {}
         while self._changed:
             path = self._changed.pop()
-            were_there[path] = self._program.is_there(path)
-            self._program.drop(path)
+            were_there[path] = self.program.is_there(path)
+            self.program.drop(path)
             self._let_go(path)
             self._told.pop(path, None)
         if were_there:
-            self._program.look_again()
+            self.program.look_again()
         for path, was_there in were_there.items():
-            self._outdate(path, was_there != self._program.is_there(path))
+            self._outdate(path, was_there != self.program.is_there(path))
             self._outdated.add(path)
 
     def _outdate(self, path: str, comes_or_goes: bool) -> None:
         """What is to be found out again when a file has changed."""
         if comes_or_goes:
             # Imports may mean others than before.
-            self._imports.clear()
+            self.imports.clear()
             self._outdated |= self._followings.keys()
             self._listed = None
-        self._imports.pop(path, None)
+        self.imports.pop(path, None)
         self._users = None
         self._outdated.update(root for root, f in self._followings.items() if path in f.used)
 
@@ -179,7 +188,7 @@ class Project:
             self._followings[root].flows.pop(path, None)
         self._let_go(path)
         self._told.pop(path, None)
-        self._program.drop(path)
+        self.program.drop(path)
 
     def _forget(self, path: str) -> None:
         """There is no such file any more, so following it said nothing."""
@@ -195,8 +204,8 @@ class Project:
             self._followings[path].let_go()
 
     def _follow(self, file: SourceFile) -> None:
-        self._program.make_room()
-        following = Following(file, self._program, self._called(file.path))
+        self.program.make_room()
+        following = Following(file, self.program, self._called(file.path))
         self._forget_about(file.path)
         self._let_go(file.path)
         self._keep(file.path, following)
@@ -225,7 +234,7 @@ class Project:
         return list(found)[:_MOST_USERS][::-1]
 
     def _go_on(self) -> None:
-        cancelled = self._program.cancelled
+        cancelled = self.program.cancelled
         if cancelled is not None and cancelled.is_set():
             raise Cancelled
 
@@ -238,27 +247,25 @@ class Project:
             users: dict[str, set[str]] = {}
             for path in dict.fromkeys((*self._listed, *self._followings)):
                 self._go_on()
-                if path not in self._imports:
-                    self._imports[path] = self._read_imports(path, self._read(path) or "")
-                for one in self._imports[path]:
+                if path not in self.imports:
+                    self.imports[path] = self._read_imports(path, self._read(path) or "")
+                for one in self.imports[path].files:
                     users.setdefault(one, set()).add(path)
             self._users = users
         return self._users
 
-    def _read_imports(self, path: str, text: str) -> frozenset[str]:
-        self._scripts.discard(path)
-        if "__main__" in text:
-            self._scripts.add(path)
+    def _read_imports(self, path: str, text: str) -> Imports:
         used: list[str | None] = []
         for dots, dotted, names, modules in _IMPORT.findall(text):
             if modules:
                 for module in modules.split(","):
                     name = _NAME.match(module.strip())
                     if name is not None:
-                        used.append(self._program.find(path, 0, name[0]))
+                        used.append(self.program.find(path, 0, name[0]))
                 continue
-            found = self._program.find(path, len(dots), dotted)
+            found = self.program.find(path, len(dots), dotted)
             used.append(found)
             if found is not None:
-                used += [self._program.member(found, name) for name in _NAME.findall(names)]
-        return frozenset(one for one in used if one is not None and one != path)
+                used += [self.program.member(found, name) for name in _NAME.findall(names)]
+        files = frozenset(one for one in used if one is not None and one != path)
+        return Imports(files, "__main__" in text)

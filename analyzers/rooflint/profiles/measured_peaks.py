@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from rooflint.files import user_cache
 from rooflint.model import Device, Peaks
 
 FORMAT = 1
@@ -76,11 +76,7 @@ def keep(measured: Measured) -> Path:
 
 def folder() -> Path:
     """Where they are kept."""
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "rooflint" / "peaks"
+    return user_cache("peaks")
 
 
 def _kept() -> Iterator[Measured]:

@@ -62,13 +62,14 @@ def check_file(
     file: SourceFile, config: Config | None = None, project: Project | None = None
 ) -> tuple[Finding, ...]:
     """All findings of one file, in order of their place."""
-    config = (config or Config()).of_file(file.path)
     if project is not None:
-        flow = project.flow_of(file)
-    elif "torch" in file.text:
-        flow = DeviceFlow.of(file)
-    else:
-        return ()
+        return judge(file, project.flow_of(file), config)
+    return judge(file, DeviceFlow.of(file), config) if "torch" in file.text else ()
+
+
+def judge(file: SourceFile, flow: DeviceFlow, config: Config | None = None) -> tuple[Finding, ...]:
+    """The same of a file that was followed."""
+    config = (config or Config()).of_file(file.path)
     flow = flow.assuming(config.assume_device)
     ignores = ignores_in(file)
     mended = file.mended_lines()
