@@ -12,9 +12,8 @@ import pytest
 from notebook_maker import write_notebook
 
 import rooflint
-from rooflint import faults, rules
+from rooflint import checking, faults, rules
 from rooflint.cli import FAILED, FOUND, main
-from rooflint.flow import Project
 from rooflint.model import Finding
 
 TEXT = """import torch
@@ -110,14 +109,14 @@ def test_a_file_that_cannot_be_followed_is_said_and_the_others_are_checked(
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    flow_of = Project.flow_of
+    judge = checking.judge
 
-    def fail(project: Project, file: Any) -> Any:
+    def fail(file: Any, *others: Any) -> Any:
         if file.path.endswith("bad.py"):
             raise ValueError("of ours")
-        return flow_of(project, file)
+        return judge(file, *others)
 
-    monkeypatch.setattr(Project, "flow_of", fail)
+    monkeypatch.setattr(checking, "judge", fail)
     for name in ("a.py", "bad.py", "c.py"):
         (tmp_path / name).write_text(TEXT)
     assert main(["check", str(tmp_path)]) == FAILED
