@@ -122,6 +122,16 @@ def test_gpu_time_is_told_forward_and_backward():
     )
 
 
+def test_what_the_gpu_idles_for_a_line_is_told_before_what_it_does_for_it():
+    cost = LineCost(PATH, 90, forward_us=1, launch_count=1, idle_us={"host": 1_400, "launch": 10})
+    report = report_of(cost, step_us=12_300, busy_us=3_500)
+    idles = "the GPU idles 1.41 ms a step because of it (11 %)"
+    assert cost_sentence(line_of(report, 90), report) == idles
+    report = report_of(replace(cost, forward_us=1_000), step_us=12_300, busy_us=3_500)
+    works = "1 ms on the GPU a step (29 % of its time)"
+    assert cost_sentence(line_of(report, 90), report) == f"{idles}; {works}"
+
+
 def test_what_is_computed_again_and_what_is_inside_are_told():
     inside = InsideCost("/env/llama.py", 70, "Mlp.forward", "Mlp", 1_200, 2_500, 300)
     cost = LineCost(PATH, 34, None, 1_200, 2_500, 1_300, launch_count=2, inside=(inside,))

@@ -439,7 +439,7 @@ async def test_a_profile_runs_to_its_end_and_its_numbers_stand_on_their_lines(
 async def test_a_reopened_project_shows_its_last_profile(client: LanguageClient, tmp_path: Path):
     file = tmp_path / "small.py"
     file.write_text(SMALL_RUN)
-    await execute(client, "rooflint.server.profile", file.as_uri())
+    await execute(client, "rooflint.server.profile", {"uri": file.as_uri(), "module": "small"})
     tomorrow = make_editor()
     await tomorrow.start_io(*SERVER.server_command)
     try:
@@ -724,6 +724,17 @@ async def test_files_that_are_not_open_have_their_costly_lines_among_the_problem
     assert [list(getattr(each, "items", ["?"])) for each in report.items] == [[]]
     while client.diagnostics[file.as_uri()]:
         await client.publications.get()
+
+
+async def test_so_have_those_whose_recording_was_made_elsewhere(client: Any, tmp_path: Path):
+    file = example_project("train_h200", tmp_path)
+    (tmp_path / "jobs").mkdir()
+    file = file.rename(tmp_path / "jobs" / "train.py")
+    open_text(client, tmp_path / "other.py", TRAIN)
+    while file.as_uri() not in client.diagnostics:
+        await client.publications.get()
+    lines = [each.range.start.line + 1 for each in client.diagnostics[file.as_uri()]]
+    assert lines == [47, 48, 52, 56, 57, 58, 73]
 
 
 async def test_a_rule_leads_to_its_page(client: LanguageClient, tmp_path: Path):

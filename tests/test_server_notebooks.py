@@ -172,7 +172,7 @@ async def test_a_notebook_that_is_open_tells_files_how_they_are_used(
 
 
 async def test_numbers_of_a_profile_stand_on_the_lines_of_cells_and_go_with_them(
-    client: LanguageClient, tmp_path: Path
+    client: Any, tmp_path: Path
 ):
     pytest.importorskip("torch")
     path = write_notebook(tmp_path / "a.ipynb", MODEL, ("markdown", "# Prose"), STEPS)
@@ -199,6 +199,15 @@ async def test_numbers_of_a_profile_stand_on_the_lines_of_cells_and_go_with_them
     assert "stale" in str(await hover(client, steps, (4, 8)))
     book.delete(2)
     assert await hover(client, steps, (4, 8)) is None
+
+    # Closed, it is what is on disk; its cells have no names any more.
+    book.close()
+    while not (said := client.diagnostics.get(book.document)):
+        await client.publications.get()
+    assert any(one.message.startswith("cell 3 line 3: ") for one in said)
+    Book(client, path, MODEL, ("markdown", "# Prose"), STEPS)
+    while client.diagnostics[book.document]:
+        await client.publications.get()
 
 
 async def test_a_closed_notebook_is_forgotten(client: LanguageClient, tmp_path: Path):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Finding,
         Fix,
         LineCost,
+        LineDifference,
         LineReport,
         Recording,
         Report,
@@ -282,8 +283,8 @@ def make_page(report: Report) -> str:
     return make_page(report)
 
 
-def show_comparison(comparison: Comparison) -> str:
-    """The same as a table to read in a terminal."""
-    from rooflint.outputs.comparison_text import render
+def show_comparison(comparison: Comparison) -> list[tuple[str, LineDifference | None]]:
+    """The same as the lines of a table to read, each with the line whose place it begins with."""
+    from rooflint.outputs.comparison_text import rows
 
-    return render(comparison)
+    return [*rows(comparison)]

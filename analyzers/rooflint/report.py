@@ -161,7 +161,9 @@ def cost_sentence(line: LineReport, report: Report) -> str | None:
     parts: list[str] = []
     if cost.wait_count and (cost.host_wait_us > cost.device_us or cost.wait_gain_us > 0):
         parts.append(_wait_sentence(cost, verdict, recording))
-    if cost.device_us and not (verdict and verdict.free):
+    late = _late_sentence(cost, recording)
+    parts += [late] if late else []
+    if cost.device_us and not (verdict and verdict.free) and not (late and _is_small(cost)):
         parts.append(_device_sentence(cost, recording) + _inside_phrase(cost))
     if not parts:
         return None
@@ -196,6 +198,22 @@ def _wait_sentence(cost: LineCost, verdict: Verdict | None, recording: Recording
         return blocked
     gain = show_us(cost.wait_gain_us / steps)
     return f"{blocked}, up to {gain} ({_share(cost.wait_gain_us, whole_us)}) less without it"
+
+
+def _late_sentence(cost: LineCost, recording: Recording) -> str | None:
+    """That the GPU idles while the host is on the line; `None`: less than it works for it."""
+    whole_us = window_us(recording)
+    if cost.late_us < max(INFORMATION_RATIO * whole_us, cost.device_us):
+        return None
+    idle = show_us(cost.late_us / recording.step_count)
+    return (
+        f"the GPU idles {idle}{a_step(recording)} because of it ({_share(cost.late_us, whole_us)})"
+    )
+
+
+def _is_small(cost: LineCost) -> bool:
+    """Whether the line's work is next to nothing beside its waiting."""
+    return cost.device_us < 0.01 * cost.late_us
 
 
 def _device_sentence(cost: LineCost, recording: Recording) -> str:

@@ -202,12 +202,16 @@ export class Table {
         bar,
         make("span", {}, line.share == null || !line.us ? DASH : showShare(line.share)),
       ),
-      make("td", { class: "number" }, roof),
+      make("td", { class: "number roof" }, roof),
       judged,
       reasonCell(line),
     ];
     if (value.on_gpu) {
-      cells.splice(1, 0, time(line.wait_us), time(line.idle_us));
+      const waits = [time(line.wait_us), time(line.idle_us)];
+      for (const cell of waits) {
+        cell.classList.add("waits");
+      }
+      cells.splice(1, 0, ...waits);
     }
     return cells;
   }

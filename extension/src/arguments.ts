@@ -1,16 +1,11 @@
 /** How a file is run: its arguments as they were last time, as a launch configuration has them, or as typed. */
 
+import * as os from "node:os";
 import * as path from "node:path";
 import { type Memento, type QuickPickItem, type Uri, window, workspace } from "vscode";
+import { type LaunchConfiguration, type Way, wayOf } from "./launch";
 import { settingsFor } from "./settings";
 import { joinWords, splitWords } from "./words";
-
-/** What is particular to one way of running a file. */
-export interface Way {
-  readonly args: readonly string[];
-  readonly cwd?: string | undefined;
-  readonly env?: Readonly<Record<string, string>> | undefined;
-}
 
 interface KnownWay extends Way {
   /** Where it comes from, for the user. */
@@ -62,8 +57,12 @@ export class Ways {
       ...launchConfigurations(file),
     ];
     const seen = new Set<string>();
-    return all.filter(({ args, cwd, env }) => {
-      const key = JSON.stringify([args, cwd, env]);
+    return all.filter(({ from: _, ...way }) => {
+      const key = JSON.stringify(
+        Object.entries(way)
+          .filter(([, value]) => value !== undefined)
+          .sort(),
+      );
       return !seen.has(key) && seen.add(key);
     });
   }
@@ -75,7 +74,7 @@ async function pick(file: Uri, known: readonly KnownWay[]): Promise<Way | undefi
     ? []
     : [{ label: "No arguments", way: { args: [] } }];
   const items: Item[] = known.map((way) => ({
-    label: joinWords(way.args) || "No arguments",
+    label: labelOf(way),
     description: way.from,
     way,
   }));
@@ -86,7 +85,7 @@ async function pick(file: Uri, known: readonly KnownWay[]): Promise<Way | undefi
     placeHolder: "Arguments for the script",
   });
   if (!chosen || chosen.way) {
-    return chosen?.way && { args: chosen.way.args, cwd: chosen.way.cwd, env: chosen.way.env };
+    return chosen?.way;
   }
   const line = await window.showInputBox({
     title: `Profile ${name}`,
@@ -96,49 +95,20 @@ async function pick(file: Uri, known: readonly KnownWay[]): Promise<Way | undefi
   return line === undefined ? undefined : { ...known[0], args: splitWords(line) };
 }
 
-interface LaunchConfiguration {
-  readonly type?: unknown;
-  readonly request?: unknown;
-  readonly name?: unknown;
-  readonly program?: unknown;
-  readonly args?: unknown;
-  readonly cwd?: unknown;
-  readonly env?: unknown;
+/** What of a way can be told at a glance: what it is started by, and the arguments. */
+function labelOf({ args, launcher, module }: Way): string {
+  const start = launcher ? `${joinWords(launcher)} … ` : module ? `-m ${module} ` : "";
+  return `${start}${joinWords(args)}`.trimEnd() || "No arguments";
 }
 
 /** The launch configurations that run this very file. */
 function launchConfigurations(file: Uri): KnownWay[] {
   const folder = workspace.getWorkspaceFolder(file)?.uri.fsPath ?? path.dirname(file.fsPath);
-  const fill = (text: string) =>
-    text
-      .replace(/\$\{workspaceFolder\}/g, () => folder)
-      .replace(/\$\{file\}/g, () => file.fsPath)
-      .replace(/\$\{fileDirname\}/g, () => path.dirname(file.fsPath))
-      .replace(/\$\{fileBasename\}/g, () => path.basename(file.fsPath))
-      .replace(/\$\{env:(\w+)\}/g, (_, name: string) => process.env[name] ?? "");
   const all = workspace.getConfiguration("launch", file).get<LaunchConfiguration[]>("configurations", []);
-  return all.flatMap(({ type, request, name, program, args, cwd, env }) => {
-    const isPython = type === "debugpy" || type === "python";
-    const runs = isPython && request === "launch" && typeof program === "string";
-    if (!runs || path.resolve(folder, fill(program)) !== file.fsPath) {
-      return [];
-    }
-    const words = typeof args === "string" ? splitWords(args) : Array.isArray(args) ? args.map(String) : [];
-    return [
-      {
-        args: words.map(fill),
-        cwd: typeof cwd === "string" ? fill(cwd) : undefined,
-        env: isStrings(env)
-          ? Object.fromEntries(Object.entries(env).map(([key, value]) => [key, fill(value)]))
-          : undefined,
-        from: `launch.json: ${name}`,
-      },
-    ];
+  return all.flatMap((each) => {
+    const way = wayOf(each, file.fsPath, { folder, variables: process.env, home: os.homedir() });
+    return way ? [{ ...way, from: `launch.json: ${each.name}` }] : [];
   });
-}
-
-function isStrings(value: unknown): value is Record<string, string> {
-  return typeof value === "object" && value !== null && Object.values(value).every((each) => typeof each === "string");
 }
 
 function memoryKey(file: Uri): string {

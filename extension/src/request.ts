@@ -3,8 +3,8 @@
 import * as fs from "node:fs/promises";
 import * as path from "node:path";
 import { Uri, workspace } from "vscode";
-import type { Way } from "./arguments";
 import { activate, parseEnvFile, type Variables, withoutEditorVariables } from "./environment";
+import type { Way } from "./launch";
 import { isBareName, pythonNames, searchPath } from "./python";
 import { environmentVariables, selectedInterpreter } from "./pythonExtension";
 import { type Settings, settingsFor } from "./settings";
@@ -20,6 +20,8 @@ export interface ProfileArguments {
   readonly launcher: readonly string[];
   readonly cwd: string;
   readonly env: Variables;
+  /** The file is run by this name. */
+  readonly module?: string;
 }
 
 export interface ProfileRequest {
@@ -30,27 +32,30 @@ export interface ProfileRequest {
 
 /** The request to profile a file in one way, with the settings of its folder. */
 export async function prepareRequest(uri: Uri, way: Way): Promise<ProfileRequest> {
-  const settings = settingsFor(uri);
+  const of = settingsFor(uri);
+  const settings = { ...of, python: way.python ?? of.python, envFile: way.envFile ?? of.envFile };
   const python = await interpreterFor(uri, settings);
-  const given = (await environmentVariables(uri)) ?? { ...process.env, ...(await readEnvFile(settings.envFile)) };
+  const known = way.envFile ? undefined : await environmentVariables(uri);
+  const given = known ?? { ...process.env, ...(await readEnvFile(settings.envFile)) };
   const { variables, note } = await activate(python, withoutEditorVariables(given), process.platform);
   return {
     arguments: {
       uri: uri.toString(),
       python,
       args: way.args,
-      launcher: settings.profileLauncher,
+      launcher: way.launcher ?? settings.profileLauncher,
       cwd: way.cwd ?? workspace.getWorkspaceFolder(uri)?.uri.fsPath ?? path.dirname(uri.fsPath),
       env: { ...variables, ...way.env },
+      ...(way.module ? { module: way.module } : {}),
     },
     notes: note ? [note] : [],
   };
 }
 
 /** The request as one would type it. */
-export function commandLine({ arguments: { uri, python, args, launcher, cwd } }: ProfileRequest): string {
+export function commandLine({ arguments: { uri, python, args, launcher, cwd, module } }: ProfileRequest): string {
   const program = launcher.length > 0 ? launcher : [python];
-  const words = [...program, Uri.parse(uri).fsPath, ...args];
+  const words = [...program, ...(module ? ["-m", module] : [Uri.parse(uri).fsPath]), ...args];
   return `${cwd}> ${words.map((word) => (/^\S+$/.test(word) ? word : `"${word}"`)).join(" ")}`;
 }
 

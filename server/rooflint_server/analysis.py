@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import rooflint
@@ -27,6 +27,8 @@ class Measured:
     """When it was made, or imported, as ISO 8601 has it: newer ones come first."""
     revision: str | None = None
     """That of the folder it was read from; `None`: nothing is written there any more."""
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The recorded files that are here, by their paths as recorded."""
     comparison: Comparison | None = None
     """With the recording of the same script before it, once that was read."""
 

@@ -16,7 +16,7 @@ from rooflint_server.to_lsp import to_path
 
 USAGE = (
     'give one argument, the file\'s URI or {"uri", "python"?, "args"?, "launcher"?, "cwd"?, "env"?,'
-    ' "steps"?, "warmup"?, "seconds"?, "stopAfter"?, "ncuBudget"?}'
+    ' "module"?, "steps"?, "warmup"?, "seconds"?, "stopAfter"?, "ncuBudget"?}'
 )
 
 
@@ -28,15 +28,15 @@ def to_request(arguments: Sequence[Any] | None, session: Session) -> ProfileRequ
     if not isinstance(asked, Mapping):
         raise RooflintError(f"to profile, {USAGE}")
     options = cast("Mapping[str, Any]", asked)
-    run = {"uri", "python", "args", "launcher", "cwd", "env"}
+    run = {"uri", "python", "args", "launcher", "cwd", "env", "module"}
     unknown = set(options) - run - {"steps", "warmup", "seconds", "stopAfter", "ncuBudget"}
     if unknown:
         raise RooflintError(f"there is no option {sorted(unknown)[0]!r}: {USAGE}")
     path = file_of(options.get("uri"))
-    root = session.root_of(path)
+    root, module = session.root_of(path), _text(options, "module")
     return ProfileRequest(
         python=_text(options, "python") or session.settings.python or _own_python(),
-        target=(path, *_texts(options, "args")),
+        target=(*(("-m", module) if module else (path,)), *_texts(options, "args")),
         cwd=_folder(options) or root,
         root=root,
         launcher=_texts(options, "launcher"),

@@ -43,6 +43,7 @@ MOST_INSIDE = 5
 MOST_KERNELS = 3
 MOST_STALLS = 3
 REASON_LENGTH = 120
+WORTH_RATIO = 0.01
 WHOLE_RATIO = 0.95
 """What is known of less of a line's time is labelled with how much that is."""
 PADDING_RATIO = 1.005
@@ -78,7 +79,10 @@ def make_card(
         findings = [line for line in findings if not line[0]]
     lead = [*_verdict(report, recording), *findings]
     if report.findings and _headline(report.verdict) == UNKNOWN:
-        lead = [*findings, *_verdict(report, recording)]
+        # What limits next to nothing is not asked.
+        worth = report.cost and recording and rooflint.work_ratio(report.cost, recording)
+        verdict = list(_verdict(report, recording)) if (worth or 0.0) >= WORTH_RATIO else []
+        lead = [*findings, *verdict]
     if change:
         lead.append(("", f"since the profile before: {change}"))
     rows = list(_rows(report, recording)) if recording else []

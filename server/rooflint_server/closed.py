@@ -12,7 +12,7 @@ from pygls import uris
 import rooflint
 from rooflint.files import text_of
 from rooflint.model import Report
-from rooflint.notebooks import is_notebook
+from rooflint.notebooks import is_notebook, name_line
 from rooflint_server import to_lsp
 from rooflint_server.document import Document
 from rooflint_server.session import Session
@@ -33,13 +33,12 @@ class ClosedFile:
 
 
 def closed_files(session: Session) -> dict[str, ClosedFile]:
-    """The recorded files of all projects that are not open, by path; no notebooks: only the
-    editor knows what their cells are called."""
+    """The recorded files of all projects that are not open, by path."""
     closed: dict[str, ClosedFile] = {}
     for root, measured in session.measured.items():
         for one in measured:
-            for path in one.report.recording.source_hashes:
-                known = path in closed or path in session.documents or is_notebook(path)
+            for path in one.files.values():
+                known = path in closed or path in session.documents
                 if not known and session.root_of(path) == root and (version := _version(path)):
                     closed[path] = ClosedFile(path, one.report, f"{version} {one.origin}")
     return {p: f for p, f in closed.items() if not session.config_of(p).excludes(p)}
@@ -61,7 +60,13 @@ def diagnostics_of_closed(file: ClosedFile, session: Session) -> list[lsp.Diagno
     document = Document(file.uri, file.path)
     document.rewrite(text)
     lines = [replace(line, findings=()) for line in followed.lines.values()]
-    return to_lsp.to_diagnostics(document, lines, file.report, (), session.editor)
+    found = to_lsp.to_diagnostics(document, lines, file.report, (), session.editor)
+    if is_notebook(file.path):
+        # They are of the notebook as a whole: only the editor knows what its cells are called.
+        for one in found:
+            one.message = f"{name_line(file.path, one.range.start.line + 1, text)}: {one.message}"
+            one.range = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
+    return found
 
 
 def to_workspace_report(
@@ -78,7 +83,7 @@ def to_workspace_report(
             full.result_id = file.version
             items.append(full)
     still = {file.uri for file in files.values()}
-    open_now = {document.uri for document in session.documents.values()}
+    open_now = {part.uri for document in session.documents.values() for part in document.parts()}
     for uri in known.keys() - still - open_now:
         items.append(lsp.WorkspaceFullDocumentDiagnosticReport(uri, []))
     return lsp.WorkspaceDiagnosticReport(items)

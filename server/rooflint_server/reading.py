@@ -13,10 +13,11 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import rooflint
-from rooflint.model import Report
+from rooflint.files import texts_named
+from rooflint.model import Recording, Report
 from rooflint_server.analysis import Measured
 
 LARGE_BYTES = 20_000_000
@@ -42,7 +43,22 @@ def read_measured(
     """
     read = _read if _text_bytes(path) < LARGE_BYTES else _read_elsewhere
     report = read(path, roots)
-    return Measured(report, rooflint.summarize(report), since or now(), revision)
+    files = _files_here(report.recording, roots)
+    return Measured(report, rooflint.summarize(report), since or now(), revision, files)
+
+
+def _files_here(recording: Recording, roots: Iterable[str]) -> dict[str, str]:
+    """Where the recorded files are now, by their paths as recorded."""
+    files = {path: path for path in recording.source_hashes if Path(path).is_file()}
+    names = {
+        PurePath(path.replace("\\", "/")).name
+        for path in recording.source_hashes
+        if path not in files
+    }
+    if not names:
+        return files
+    texts = texts_named(roots, rooflint.open_configs(), names)
+    return {**rooflint.match_files(recording, texts)[0], **files}
 
 
 def now() -> str:

@@ -311,6 +311,8 @@ def notebook_did_open(params: lsp.DidOpenNotebookDocumentParams) -> None:
     texts = {text.uri: text for text in params.cell_text_documents}
     notebook.cells = [to_lsp.to_cell(cell, texts.get(cell.document)) for cell in opened.cells]
     _take(notebook)
+    if not session.editor.pulls:
+        _in_background(_publish_closed())
 
 
 @handles_instead(lsp.NOTEBOOK_DOCUMENT_DID_CHANGE)
@@ -355,6 +357,7 @@ def notebook_did_close(params: lsp.DidCloseNotebookDocumentParams) -> None:
     _learn_soon()
     if not session.editor.pulls:
         _publish(notebook, dict.fromkeys(gone, ()))
+        _in_background(_publish_closed())
 
 
 @handles(lsp.NOTEBOOK_DOCUMENT_DID_SAVE)
@@ -440,7 +443,11 @@ async def _publish_closed() -> None:
         found: list[lsp.Diagnostic] = []
         if path in files:
             found = await asyncio.to_thread(diagnostics_of_closed, files[path], session)
-        if path not in session.documents and (found or path in session.told_closed):
+        if path in session.documents:
+            if not is_notebook(path):
+                continue  # What is said of it as it is open takes the place of this.
+            found = []
+        if found or path in session.told_closed:
             uri = uris.from_fs_path(path) or path
             server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found))
             session.told_closed.add(path)
@@ -620,7 +627,8 @@ protocol().take_over(lsp.WORKSPACE_EXECUTE_COMMAND, execute_command)
 async def profile(params: lsp.ExecuteCommandParams) -> dict[str, object]:
     """Run a file under the profilers; `{"recording": folder, "summary": sentence, ...}`."""
     request = to_request(params.arguments, session)
-    name = Path(request.target[0]).name
+    first, *others = request.target
+    name = others[0] if first == "-m" else Path(first).name
     if session.run is not None:
         raise RooflintError(
             f"{session.run.name} is being profiled: wait until it is done, or cancel it first"
@@ -635,7 +643,7 @@ async def profile(params: lsp.ExecuteCommandParams) -> dict[str, object]:
         folder = await _outcome(
             run, asyncio.to_thread(rooflint.profile, request, hear, run.cancelled)
         )
-        measured = await _outcome(run, asyncio.to_thread(read_measured, folder))
+        measured = await _outcome(run, asyncio.to_thread(read_measured, folder, [request.root]))
         report, message = measured.report, measured.summary
         _keep(request.root, measured)
         _show_anew()
@@ -755,7 +763,7 @@ async def _load_recordings(root: str) -> None:
                 wanted = root not in session.cleared or one.since > session.cleared[root]
                 if wanted and shown.get(str(one.folder), "unread") not in (None, one.revision):
                     read = partial(
-                        read_measured, one.folder, since=one.since, revision=one.revision
+                        read_measured, one.folder, [root], since=one.since, revision=one.revision
                     )
                     _keep(root, await asyncio.to_thread(read))
                     _show_anew()
@@ -808,7 +816,8 @@ def _before(root: str, origin: str) -> Path | None:
 
 @command("rooflint.server.compare")
 async def compare(params: lsp.ExecuteCommandParams) -> dict[str, object]:
-    """What is new in a file's last recording; `{"summary": sentence, "text": table}`."""
+    """What is new in a file's last recording; `{"summary": sentence, "text": table, "places":
+    [{"row": of the text, from 0, "root", "path", "line": as `locate` takes them}]}`."""
     path = file_of((params.arguments or (None,))[0])
     document = session.documents.get(path)
     measured = session.measured_of(document) if document else None
@@ -819,7 +828,14 @@ async def compare(params: lsp.ExecuteCommandParams) -> dict[str, object]:
         raise RooflintError(
             f"there is one recording of {Path(path).name}: change it and profile again to compare"
         )
-    return {"summary": comparison.summary, "text": rooflint.show_comparison(comparison)}
+    rows, root = rooflint.show_comparison(comparison), session.measured_root_of(path)
+    places = [
+        {"row": row, "root": root, "path": line.path, "line": line.line}
+        for row, (_, line) in enumerate(rows)
+        if line and line.after
+    ]
+    text = "\n".join(text for text, _ in rows)
+    return {"summary": comparison.summary, "text": text, "places": places}
 
 
 def _tell_measured(root: str) -> None:

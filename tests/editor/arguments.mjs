@@ -66,6 +66,7 @@ await scenario(
     await row("No arguments").waitFor();
     await editor.shot("4-other");
     await page.keyboard.press("Escape");
+    await editor.quickInput().waitFor({ state: "hidden" });
     claim("of another file, which reads its command line, nothing is known: the user is asked");
 
     await editor.close();

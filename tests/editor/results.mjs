@@ -161,7 +161,12 @@ await scenario(
     await page.keyboard.press("ArrowDown"); // The message lies over the tabs until the cursor moves.
     await page.locator(".monaco-editor-overlaymessage").waitFor({ state: "detached" });
     claim("the differences are listed line by line in a document that cannot be edited");
-    await editor.close();
+    await page.keyboard.press("Control+Home");
+    const now = readFileSync(file, "utf8").split("\n");
+    const head = now.findIndex((line) => line.includes("return self.head(x)")) + 1;
+    await page.locator(".detected-link", { hasText: `train.py:${head}` }).click({ modifiers: ["Control"] });
+    await editor.status(`Ln ${head}, Col 1`).waitFor();
+    claim("a line of the comparison leads to where it is now");
 
     await editor.command("Rooflint: Clear Results");
     await lens("step 17.2").waitFor({ state: "detached" });

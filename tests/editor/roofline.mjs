@@ -60,6 +60,10 @@ await scenario(
     await frame.locator("tr.details").waitFor();
     await editor.shot("2-from-hover");
     claim("the hover card links to its line on the page");
+    const verdict = frame.locator("tr.line.chosen td.verdict");
+    const [cell, view] = [await verdict.boundingBox(), await page.locator("iframe.webview.ready").boundingBox()];
+    assert.ok(cell.x + cell.width <= view.x + view.width, "the verdict is in sight");
+    claim("beside an editor the verdict of a line is in sight");
 
     // Two lines more at the top: what was measured moves down with its text.
     await editor.goToLine(1);

@@ -20,10 +20,30 @@ SHOWN_RATIO = 0.005
 
 def render(comparison: Comparison) -> str:
     """The whole table."""
-    return "\n".join(_lines(comparison))
+    return "\n".join(text for text, _ in rows(comparison))
 
 
-def _lines(comparison: Comparison) -> Iterator[str]:
+def rows(comparison: Comparison) -> Iterator[tuple[str, LineDifference | None]]:
+    """The same line by line, each with what it names the place of."""
+    for text in _head(comparison):
+        yield text, None
+    loud = [line for line in comparison.lines if not line.is_noise]
+    worth_us = SHOWN_RATIO * max(comparison.step.before_us, comparison.step.after_us)
+    shown = [line for line in loud if line.largest_change_us >= worth_us][:MOST_LINES]
+    if shown:
+        yield "", None
+    for line in shown:
+        yield clip(f" {_place(line, comparison)}  {_code(line, comparison)}".rstrip(), WIDTH), line
+        yield clip(f"    {line.summary}", WIDTH), None
+    quiet = len(comparison.lines) - len(loud)
+    small = len(loud) - len(shown)
+    if quiet:
+        yield f" {count_of(quiet, 'line')} within noise", None
+    if small:
+        yield f" {count_of(small, 'smaller change')} left out", None
+
+
+def _head(comparison: Comparison) -> Iterator[str]:
     yield from _wrap(f"before: {_run(comparison.before)}")
     yield from _wrap(f"after:  {_run(comparison.after)}")
     for caveat in comparison.caveats:
@@ -32,20 +52,6 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     yield comparison.summary
     yield from _limits(comparison)
     yield from _wrap(comparison.noise)
-    loud = [line for line in comparison.lines if not line.is_noise]
-    worth_us = SHOWN_RATIO * max(comparison.step.before_us, comparison.step.after_us)
-    shown = [line for line in loud if line.largest_change_us >= worth_us][:MOST_LINES]
-    if shown:
-        yield ""
-    for line in shown:
-        yield clip(f" {_place(line, comparison)}  {_code(line, comparison)}".rstrip(), WIDTH)
-        yield clip(f"    {line.summary}", WIDTH)
-    quiet = len(comparison.lines) - len(loud)
-    small = len(loud) - len(shown)
-    if quiet:
-        yield f" {count_of(quiet, 'line')} within noise"
-    if small:
-        yield f" {count_of(small, 'smaller change')} left out"
 
 
 def _run(report: Report) -> str:
