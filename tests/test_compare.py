@@ -12,10 +12,12 @@ import pytest
 from recordings_by_hand import CPU, H100, PATH, recording_of
 
 import rooflint
+from profiles.trace_maker import MAIN, TraceMaker
 from rooflint.cli import main
 from rooflint.comparison import compare
 from rooflint.model import Comparison, LineCost, LineDifference, ProfileError, Recording
 from rooflint.outputs import comparison_json, comparison_text
+from rooflint.remap import digest_of
 from rooflint.report import make_report
 
 RECORDINGS = Path(__file__).parent / "profiles" / "recordings"
@@ -147,6 +149,25 @@ def test_a_recording_differs_from_itself_by_nothing():
     comparison = rooflint.compare(report, report)
     assert comparison.lines and all(line.is_noise for line in comparison.lines)
     assert comparison.step.change_us == 0 and comparison.caveats == ()
+
+
+def test_of_operators_on_a_cpu_only_the_sum_is_known_and_no_band(tmp_path: Path):
+    """Of a line that takes 40 µs, then 50, in each of two steps."""
+    reports = []
+    for us in (40, 50):
+        trace = TraceMaker()
+        for start in (0, 100):
+            trace.host("user_annotation", f"ProfilerStep#{start}", start, start + 90, MAIN)
+            trace.mark(2, start + 1, start + 80).op("aten::mm", start + 2, start + 2 + us)
+        text = "import torch\ny = x @ x\n"
+        known = {"sources": {"train.py": text}, "source_hashes": {"train.py": digest_of(text)}}
+        recording = rooflint.read_recording(trace.write(tmp_path))
+        reports.append(make_report(replace(recording, **known)))
+    (line,) = reports[0].recording.lines
+    assert (line.device_us, line.device_us_by_step) == (80, ())
+    (difference,) = compare(*reports).lines
+    assert difference.work.change_us == 10 and difference.work.noise_us is None
+    assert difference.summary == "CPU 40 → 50 µs (+25 %, noise not known) a step"
 
 
 def test_times_by_step_add_up_to_the_lines_times():

@@ -831,8 +831,8 @@ async def test_a_trace_of_functions_is_shown_on_the_file_that_has_them_where_it_
     assert answer["unmatched"] == ["lost.py"]
     assert any("its functions are where the trace has them" in note for note in answer["notes"])
     assert await hints_of(client, uri) == {
-        2: "Model.forward itself: GPU 20 µs (77 %) · GPU idles 5 µs",
-        5: "train itself: GPU 5 µs (19 %) · GPU idles 10 µs",
+        2: "itself: GPU 20 µs (77 %) · GPU idles 5 µs",
+        5: "itself: GPU 5 µs (19 %) · GPU idles 10 µs",
     }
     assert await lenses_of(client, uri) == {}
     card = await hover(client, uri, (5, 4))

@@ -110,6 +110,8 @@ class _Time:
         if len(repeated_us) < 2:
             return cls(mean_us, None if mean_us or repeated_us else 0.0)
         own_mean_us = fmean(repeated_us)
+        if mean_us > 0 and own_mean_us <= 0:
+            return cls(mean_us, None)  # It is of something else than was repeated.
         scale = mean_us / own_mean_us if own_mean_us > 0 else 1.0
         error_us = scale * sqrt(variance(repeated_us) / len(repeated_us))
         return cls(mean_us, error_us, len(repeated_us) - 1)

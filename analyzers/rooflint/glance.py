@@ -142,8 +142,9 @@ def _line(line: LineReport, recording: Recording) -> LineGlance | None:
         parts.append(f"GPU idles {show_us(cost.late_us / recording.step_count)}")
     if not parts:
         return None
-    whole = whole_of(cost, recording)
-    text = (f"{whole}: " if whole else "") + " · ".join(parts)
+    text = " · ".join(parts)
+    if whole := whole_of(cost, recording):  # Editors cut long hints, and its name stands there.
+        text = f"{'itself' if whole.endswith(' itself') else whole}: {text}"
     return LineGlance(line.line, text, max(work_ratio, idle_ratio), line.stale)
 
 

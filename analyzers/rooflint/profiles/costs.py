@@ -480,7 +480,10 @@ class _Lines:
                 recompute_flop=line.recompute_flop,
                 dram_bytes=_known_bytes(line),
                 dram_provenance=_provenance(_known_bytes(line)),
-                device_us_by_step=self._by_step(line.device_ns_by_step),
+                # Of operators without a GPU only the sum is known.
+                device_us_by_step=self._by_step(line.device_ns_by_step)
+                if line.device_ns_by_step or not any(line.ns.values())
+                else (),
                 wait_us_by_step=self._by_step(line.wait_ns_by_step),
                 idle_us_by_step=self._by_step(line.idle_ns_by_step),
                 precision=max(
