@@ -9,10 +9,10 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from profiles.trace_maker import MAIN, TraceMaker
 from recordings_by_hand import CPU, H100, PATH, recording_of
 
 import rooflint
-from profiles.trace_maker import MAIN, TraceMaker
 from rooflint.cli import main
 from rooflint.comparison import compare
 from rooflint.model import Comparison, LineCost, LineDifference, ProfileError, Recording
