@@ -84,6 +84,11 @@ def test_neovim_profiles_the_file(seen: dict[str, Any]):
     assert seen["hover"] != seen["measured_hover"]
 
 
+def test_neovim_draws_what_stands_above_lines(seen: dict[str, Any]):
+    assert seen["lenses"] and all("CPU" in lens["title"] for lens in seen["lenses"][:1])
+    assert {lens["title"] for lens in seen["lenses"]} <= {*seen["drawn"]}
+
+
 def test_neovim_applies_the_fix(seen: dict[str, Any]):
     assert seen["actions"][0] == "Add it up on the GPU, read it once after the loop"
     assert seen["actions"][-1].startswith("Ignore ")

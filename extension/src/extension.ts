@@ -6,6 +6,7 @@ import { Comparisons } from "./comparison";
 import { Heat } from "./heat";
 import type { FromToolbar } from "./notebook";
 import { type How, Profiler } from "./profile";
+import { registerPyproject } from "./pyprojectEditor";
 import { onInterpreterSelected } from "./pythonExtension";
 import { Refusal } from "./request";
 import { clearResults, explainLine, ignoreRule, importRecording, showRule } from "./results";
@@ -33,6 +34,7 @@ export function activate(context: ExtensionContext): void {
     server,
     comparisons,
     registerRulePages(context.asAbsolutePath("docs")),
+    registerPyproject(context.asAbsolutePath("docs")),
     new Roofline(context, server, status),
     commands.registerCommand("rooflint.profileFile", profile("as known")),
     commands.registerCommand("rooflint.profileWithArguments", profile("ask")),

@@ -18,6 +18,7 @@ function prepare(base) {
   mkdirSync(join(project, ".vscode"), { recursive: true });
   writeFileSync(join(project, "train.py"), SCRIPT);
   writeFileSync(join(project, "other.py"), SCRIPT);
+  writeFileSync(join(project, "pyproject.toml"), "[tool.rooflint]\n\n");
   writeFileSync(join(project, ".vscode", "launch.json"), JSON.stringify({ configurations: [LAUNCH] }));
   return project;
 }
@@ -69,9 +70,20 @@ await scenario(
     await editor.quickInput().waitFor({ state: "hidden" });
     claim("of another file, which reads its command line, nothing is known: the user is asked");
 
-    await editor.close();
+    await editor.open("pyproject.toml");
+    await editor.goToLine(2);
+    await page.keyboard.type('ignore = ["item');
+    const suggested = page.locator(".suggest-widget.visible .monaco-list-row", { hasText: "item-in-loop" }).first();
+    await suggested.waitFor();
+    await editor.shot("5-pyproject");
+    await page.keyboard.press("Enter");
+    await page.locator(".view-line", { hasText: /ignore.=.\["item-in-loop/ }).waitFor();
+    claim("the rules are offered in pyproject.toml");
+    await editor.command("File: Revert File");
+
     await page.reload();
-    await page.locator('.tab.active[data-resource-name="train.py"]').waitFor();
+    await page.locator(".tab.active").waitFor();
+    await editor.open("train.py");
     await editor.command("Rooflint: Show Output");
     await editor.command("Rooflint: Profile Again");
     await printed("given ['--name', 'two words']");
@@ -81,7 +93,7 @@ await scenario(
     await page.locator(".debug-toolbar").waitFor();
     await editor.command("Rooflint: Profile This File");
     await editor.notification("train.py is being debugged: stop the debugger first.").waitFor();
-    await editor.shot("5-debugged");
+    await editor.shot("6-debugged");
     claim("a file that is being debugged is not profiled");
   },
 );

@@ -72,6 +72,23 @@ local profile = ask("workspace/executeCommand",
 seen.profile, seen.profile_error = profile.result, profile.err and profile.err.message
 seen.measured_hover = ask("textDocument/hover", { textDocument = document, position = position }).result.contents.value
 seen.measured = diagnostics()
+vim.lsp.codelens.refresh()
+await("code lenses", function() return #vim.lsp.codelens.get(buffer) > 0 end)
+seen.lenses = vim.tbl_map(function(lens)
+  return { line = lens.range.start.line, title = lens.command.title }
+end, vim.lsp.codelens.get(buffer))
+-- As it is drawn, in a namespace for each server.
+await("drawn lenses", function()
+  seen.drawn = {}
+  for name, space in pairs(vim.api.nvim_get_namespaces()) do
+    if name:match("^vim_lsp_codelens:") then
+      for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buffer, space, 0, -1, { details = true })) do
+        for _, part in ipairs(mark[4].virt_text or {}) do table.insert(seen.drawn, part[1]) end
+      end
+    end
+  end
+  return #seen.drawn > 0
+end)
 
 local actions = ask("textDocument/codeAction",
   { textDocument = document, range = range, context = { diagnostics = vim.empty_dict() and {} } }).result
