@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
+from functools import reduce
 from io import BufferedIOBase
-from typing import Any, Protocol, cast
+from math import isfinite
+from operator import or_
+from typing import Any, Literal, Protocol, cast
 
 from rooflint.model import ProfileError
 from rooflint.profiles.streams import BROKEN
@@ -23,22 +27,30 @@ try:
 except ImportError:
     msgspec = None
 
-PIECE_BYTES = 4 << 20
+PIECE_BYTES = 256 << 10
+ODD_BYTES = 32 << 10
+"""So much is decoded the slow way around an event that is unlike the others."""
 HEADER_BYTES = 64 << 20
 EVENT_BYTES = 16 << 20
 """What is longer without an end is no event."""
 
+MOST_CATEGORIES = 200
+
 Number = int | float | Decimal | str | None
 Label = int | float | str | None
+Id = int | str | None
+Grouped = Mapping[str, Sequence["Event"]]
+"""Events by category, each in the file's order."""
 
 
 class Event(Protocol):
-    """One entry of `traceEvents`. All that is not listed here is skipped while decoding."""
+    """One entry of `traceEvents`: the fields that some attribution needs.
+
+    Those with a time have `ph` "X"; of others, only the arrows of `fwdbwd` are read.
+    """
 
     @property
     def ph(self) -> str: ...
-    @property
-    def cat(self) -> str: ...
     @property
     def name(self) -> str: ...
     @property
@@ -52,32 +64,32 @@ class Event(Protocol):
     @property
     def id(self) -> Label: ...
     @property
-    def args(self) -> Args | None: ...
+    def args(self) -> Args: ...
 
 
 class Args(Protocol):
-    """The arguments that some attribution needs; the names on the right are torch's."""
+    """An event's arguments; the names on the right are torch's. Ids that are absent are -1."""
 
     @property
-    def correlation(self) -> Label: ...  # correlation
+    def correlation(self) -> Id: ...  # correlation
     @property
-    def external_id(self) -> Label: ...  # External id
+    def external_id(self) -> Id: ...  # External id
     @property
-    def external_id_old(self) -> Label: ...  # external id (until torch 1.8)
+    def external_id_old(self) -> Id: ...  # external id (until torch 1.8)
     @property
-    def sequence(self) -> Label: ...  # Sequence number
+    def sequence(self) -> Id: ...  # Sequence number
     @property
-    def forward_thread(self) -> Label: ...  # Fwd thread id
+    def forward_thread(self) -> Id: ...  # Fwd thread id
     @property
-    def device(self) -> Label: ...  # device
+    def device(self) -> Id: ...  # device
     @property
-    def stream(self) -> Label: ...  # stream
+    def stream(self) -> Id: ...  # stream
     @property
-    def awaited_stream(self) -> Label: ...  # wait_on_stream
+    def awaited_stream(self) -> Id: ...  # wait_on_stream
     @property
-    def awaited_record(self) -> Label: ...  # wait_on_cuda_event_record_corr_id
+    def awaited_record(self) -> Id: ...  # wait_on_cuda_event_record_corr_id
     @property
-    def byte_count(self) -> Label: ...  # bytes
+    def byte_count(self) -> Id: ...  # bytes
     @property
     def grid(self) -> list[float] | None: ...  # grid
     @property
@@ -94,6 +106,33 @@ class Args(Protocol):
     def strides(self) -> object: ...  # Input Strides
 
 
+_OPERATOR = (
+    "external_id", "sequence", "forward_thread", "dims", "dims_old", "types", "values", "strides",
+)  # fmt: skip
+_CALL = ("external_id", "correlation")
+_WORK = (
+    "external_id", "external_id_old", "correlation", "device", "stream", "byte_count", "grid",
+    "block",
+)  # fmt: skip
+_WAIT = ("correlation", "device", "stream", "awaited_stream", "awaited_record")
+_ARGS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("cpu_op", "operator", "user_annotation"), _OPERATOR),
+    **dict.fromkeys(
+        ("cuda_runtime", "cuda_driver", "runtime", "hip_runtime", "xpu_runtime", "xpu_driver",
+         "mtia_runtime", "privateuse1_runtime", "privateuse1_driver"),
+        _CALL,
+    ),
+    **dict.fromkeys(("kernel", "gpu_memcpy", "memcpy", "gpu_memset", "memset"), _WORK),
+    "cuda_sync": _WAIT,
+}  # fmt: skip
+"""By category in lower case, the arguments that are read."""
+
+_FUNCTIONS = ("python_function",)
+FLOW = "fwdbwd"
+_UNREAD = ("Trace", "ac2g", "async_cpu_to_gpu")
+"""The whole recording; arrows from calls to kernels."""
+
+
 class ChromeTrace:
     """A trace while it is read: `header` is there at once, `events()` runs through it once."""
 
@@ -107,31 +146,33 @@ class ChromeTrace:
         self._rest, self.header = self._read_header()
         self._decode = _Decoder(self._rest)
 
-    def events(self) -> Iterator[list[Event]]:
-        """The events, a piece at a time, in the file's order."""
+    def events(self) -> Iterator[Grouped]:
+        """The events, a piece at a time; those that nothing is read from are left out."""
         ended = False
         while not ended:
             data = self._read()
-            buffer = self._rest + data
-            if data:
-                cut = _last_cut(buffer)
-                if cut is None and len(buffer) < EVENT_BYTES:  # no event ends in here
-                    self._rest = buffer
-                    continue
-                if cut is None:  # nor is what follows an event
-                    self.cut, self._rest = True, b""
-                    break
-                piece, self._rest = buffer[:cut], buffer[cut:].lstrip(b" \t\r\n,")
-                events = self._decode.quickly(piece)
-                if events is None:
-                    events, rest, ended = self._salvage(piece, b"," + self._rest)
-                    self._rest = rest
-            else:
-                events, ended = self._last(buffer)
+            if not data:
+                events, ended = self._last(self._rest)
                 self.cut = self.cut or not ended
-                ended = True
-            if events:
-                yield events
+                yield from events
+                break
+            cut = _last_cut(data)
+            before, after = self._rest, data
+            if cut is None:
+                before, after = b"", self._rest + data
+                cut = _last_cut(after)
+            if cut is None and len(after) < EVENT_BYTES:  # no event ends in here
+                self._rest = after
+                continue
+            if cut is None:  # nor is what follows an event
+                self.cut, self._rest = True, b""
+                break
+            piece = b"".join((before, memoryview(after)[:cut]))
+            self._rest = after[cut:].lstrip(b" \t\r\n,")
+            events = self._decode.quickly(piece)
+            if events is None:
+                events, self._rest, ended = self._salvage(piece, b"," + self._rest)
+            yield from events
         self.header.update(self._read_tail())
 
     def _read(self) -> bytes:
@@ -169,7 +210,7 @@ class ChromeTrace:
             buffer += data
         return buffer[found.end() :], _read_object(buffer[: found.start()])
 
-    def _last(self, buffer: bytes) -> tuple[list[Event], bool]:
+    def _last(self, buffer: bytes) -> tuple[list[Grouped], bool]:
         """The events of the file's end, and whether the array was closed."""
         for found in list(_ARRAY_END.finditer(buffer))[-1:-6:-1]:
             events = self._decode.quickly(buffer[: found.start() + 1])
@@ -184,12 +225,12 @@ class ChromeTrace:
         events, self._rest, ended = self._salvage(buffer, b"")
         return events, ended
 
-    def _salvage(self, piece: bytes, following: bytes) -> tuple[list[Event], bytes, bool]:
+    def _salvage(self, piece: bytes, following: bytes) -> tuple[list[Grouped], bytes, bool]:
         """Read event by event; what was not used is to be read with what follows."""
         text = _mend(piece.decode("utf-8", "replace"))
         events, position, broken, ended = self._decode.one_by_one(text)
         self.broken_count += broken
-        return events, text[position:].encode() + following, ended
+        return [events], text[position:].encode() + following, ended
 
     def _read_tail(self) -> dict[str, Any]:
         tail = self._rest.strip().removeprefix(b",")
@@ -205,46 +246,53 @@ class _Decoder:
         # Microseconds since 1970 have steps of 0.25 µs as float64; below 2**43 µs (102 days since
         # boot) a float64 tells every nanosecond. So only traces on the long clock pay for Decimal.
         found = _LONG_CLOCK.search(first_bytes)
-        exact = found is not None and float(found[1]) >= 2**43
-        self._json = json.JSONDecoder(strict=False, parse_float=Decimal if exact else float)
-        self._quick = _msgspec_decoder(exact)
+        self._exact = found is not None and float(found[1]) >= 2**43
+        self._json = json.JSONDecoder(strict=False, parse_float=Decimal if self._exact else float)
+        self._categories = dict.fromkeys([*_ARGS, *_FUNCTIONS, FLOW, *_UNREAD])
+        self._quick = _msgspec_decoder(self._categories, self._exact)
         self._patience = 0
         """Characters that may be read again in a text that is damaged."""
 
-    def quickly(self, piece: bytes) -> list[Event] | None:
+    def quickly(self, piece: bytes) -> list[Grouped] | None:
         """All events of a piece, or `None` if it does not decode as it stands."""
         if self._quick is not None:
-            # msgspec's errors are ValueErrors; it also refuses values of an unexpected type, and
-            # the NaN that the standard library takes.
+            # msgspec's errors are ValueErrors; it also refuses categories that it does not know,
+            # events without one, values of an unexpected type, and the NaN that the standard
+            # library takes.
             with suppress(ValueError, RecursionError):
-                return self._quick.decode(b"[" + piece + b"]")
+                return [_grouped(self._quick.decode(b"".join((b"[", piece, b"]"))))]
+            half = _last_cut(piece[: len(piece) // 2]) if len(piece) > ODD_BYTES else None
+            if half is not None:
+                first = self.quickly(piece[:half])
+                other = self.quickly(piece[half:].lstrip(b" \t\r\n,")) if first else None
+                return [*first, *other] if first and other else None
         try:
             values = self._json.decode(f"[{piece.decode()}]")
         except (ValueError, RecursionError):
             return None
-        return _plain_events(cast(list[object], values))
+        return [self._plain_events(cast(list[object], values))]
 
-    def one_by_one(self, text: str) -> tuple[list[Event], int, int, bool]:
+    def one_by_one(self, text: str) -> tuple[Grouped, int, int, bool]:
         """Events, how far they were read, how many were broken, and whether the array ended."""
-        events: list[Event] = []
+        values: list[object] = []
         position = broken = 0
         self._patience = 8 * len(text)
         while True:
             position = _skip(text, position, " \t\r\n,")
             if position >= len(text):
-                return events, position, broken, False
+                return self._plain_events(values), position, broken, False
             if text[position] == "]":
-                return events, position + 1, broken, True
+                return self._plain_events(values), position + 1, broken, True
             found = self._one(text, position)
             if found is None:
                 following = _BETWEEN.search(text, position)
                 if following is None:
-                    return events, position, broken, False
+                    return self._plain_events(values), position, broken, False
                 broken += 1
                 position = following.end() - 1
             else:
                 value, position = found
-                events += _plain_events([value])
+                values.append(value)
 
     def _one(self, text: str, start: int) -> tuple[object, int] | None:
         """The value that begins at `start`, and where it ends; `None`: it is broken.
@@ -270,6 +318,24 @@ class _Decoder:
             else:
                 return value, start + used
 
+    def _plain_events(self, values: Iterable[object]) -> Grouped:
+        """Without arrows between calls and kernels and other things that nothing is read from."""
+        events: defaultdict[str, list[Event]] = defaultdict(list)
+        new: dict[str, None] = {}
+        for value in values:
+            if isinstance(value, dict):
+                event = cast(dict[str, Any], value)
+                category = str(event.get("cat", ""))
+                if category not in _UNREAD and (event.get("ph") == "X" or category == FLOW):
+                    events[category].append(_PlainEvent(event))
+                if "cat" in event:
+                    new[category] = None
+        if self._quick is not None and not new.keys() <= self._categories.keys():
+            self._categories |= new
+            if len(self._categories) < MOST_CATEGORIES:
+                self._quick = _msgspec_decoder(self._categories, self._exact)
+        return events
+
 
 class _PlainArgs:
     """`Args` from a dict of the standard library's decoder; looked up when asked for."""
@@ -280,44 +346,44 @@ class _PlainArgs:
         self._get = args.get
 
     @property
-    def correlation(self) -> Label:
-        return _label(self._get("correlation"))
+    def correlation(self) -> Id:
+        return _id(self._get("correlation", -1))
 
     @property
-    def external_id(self) -> Label:
-        return _label(self._get("External id"))
+    def external_id(self) -> Id:
+        return _id(self._get("External id", -1))
 
     @property
-    def external_id_old(self) -> Label:
-        return _label(self._get("external id"))
+    def external_id_old(self) -> Id:
+        return _id(self._get("external id", -1))
 
     @property
-    def sequence(self) -> Label:
-        return _label(self._get("Sequence number"))
+    def sequence(self) -> Id:
+        return _id(self._get("Sequence number", -1))
 
     @property
-    def forward_thread(self) -> Label:
-        return _label(self._get("Fwd thread id"))
+    def forward_thread(self) -> Id:
+        return _id(self._get("Fwd thread id", 0))
 
     @property
-    def device(self) -> Label:
-        return _label(self._get("device"))
+    def device(self) -> Id:
+        return _id(self._get("device"))
 
     @property
-    def stream(self) -> Label:
-        return _label(self._get("stream"))
+    def stream(self) -> Id:
+        return _id(self._get("stream"))
 
     @property
-    def awaited_stream(self) -> Label:
-        return _label(self._get("wait_on_stream"))
+    def awaited_stream(self) -> Id:
+        return _id(self._get("wait_on_stream"))
 
     @property
-    def awaited_record(self) -> Label:
-        return _label(self._get("wait_on_cuda_event_record_corr_id"))
+    def awaited_record(self) -> Id:
+        return _id(self._get("wait_on_cuda_event_record_corr_id"))
 
     @property
-    def byte_count(self) -> Label:
-        return _label(self._get("bytes"))
+    def byte_count(self) -> Id:
+        return _id(self._get("bytes", -1))
 
     @property
     def grid(self) -> list[float] | None:
@@ -351,12 +417,11 @@ class _PlainArgs:
 class _PlainEvent:
     """`Event` from a dict of the standard library's decoder."""
 
-    __slots__ = ("args", "cat", "dur", "id", "name", "ph", "pid", "tid", "ts")
+    __slots__ = ("args", "dur", "id", "name", "ph", "pid", "tid", "ts")
 
     def __init__(self, event: dict[str, Any]) -> None:
         get = event.get
         self.ph = str(get("ph", ""))
-        self.cat = str(get("cat", ""))
         self.name = str(get("name", ""))
         self.pid = _label(get("pid"))
         self.tid = _label(get("tid"))
@@ -364,20 +429,7 @@ class _PlainEvent:
         self.dur = _number(get("dur"))
         self.id = _label(get("id"))
         args = get("args")
-        self.args: Args | None = (
-            _PlainArgs(cast(dict[str, Any], args)) if isinstance(args, dict) else None
-        )
-
-
-def _plain_events(values: list[object]) -> list[Event]:
-    """Without arrows between calls and kernels and other things that nothing is read from."""
-    events: list[Event] = []
-    for value in values:
-        if isinstance(value, dict):
-            event = cast(dict[str, Any], value)
-            if event.get("ph") == "X" or event.get("cat") == "fwdbwd":
-                events.append(_PlainEvent(event))
-    return events
+        self.args: Args = _PlainArgs(cast(dict[str, Any], args) if isinstance(args, dict) else {})
 
 
 def _ended_early(error: ValueError, length: int) -> bool:
@@ -394,6 +446,12 @@ def _label(value: object) -> Label:
     return value if isinstance(value, (int, float, str)) else None
 
 
+def _id(value: object) -> Id:
+    if isinstance(value, float):
+        return int(value) if isfinite(value) else None
+    return value if isinstance(value, (int, str)) else None
+
+
 def _number(value: object) -> Number:
     return value if isinstance(value, (int, float, Decimal, str)) else None
 
@@ -406,64 +464,83 @@ def _numbers(value: object) -> list[float] | None:
     return numbers if len(numbers) == len(values) else None
 
 
-def _msgspec_decoder(exact: bool) -> Any:
-    """A typed decoder of a list of events, five times as fast as an untyped one."""
+def _grouped(events: list[Any]) -> Grouped:
+    of_type: defaultdict[type[Any], list[Any]] = defaultdict(list)
+    for event in events:
+        of_type[type(event)].append(event)
+    groups = {cls.__struct_config__.tag: own for cls, own in of_type.items()}
+    return {category: own for category, own in groups.items() if category not in _UNREAD}
+
+
+def _msgspec_decoder(categories: Iterable[str], exact: bool) -> Any:
+    """A typed decoder of a list of events, ten times as fast as one that makes dicts."""
     if msgspec is None:
         return None
-    label = int | float | str | None
-    number = (int | Decimal | None) if exact else (int | float | None)
-    numbers = list[float] | None
-    names = {
-        "correlation": "correlation",
-        "external_id": "External id",
-        "external_id_old": "external id",
-        "sequence": "Sequence number",
-        "forward_thread": "Fwd thread id",
-        "device": "device",
-        "stream": "stream",
-        "awaited_stream": "wait_on_stream",
-        "awaited_record": "wait_on_cuda_event_record_corr_id",
-        "byte_count": "bytes",
-        "grid": "grid",
-        "block": "block",
-        "dims": "Input Dims",
-        "dims_old": "Input dims",
-        "types": "Input type",
-        "values": "Concrete Inputs",
-        "strides": "Input Strides",
-    }
-    raw = {"dims", "dims_old", "types", "values", "strides"}
-    shaped = {"grid", "block"}
-    args = msgspec.defstruct(
-        "Args",
-        [
-            (
-                name,
-                msgspec.Raw if name in raw else numbers if name in shaped else label,
-                msgspec.Raw(b"null") if name in raw else None,
-            )
-            for name in names
-        ],
-        rename=names,
-        gc=False,
-    )
-    event = msgspec.defstruct(
-        "Event",
-        [
-            ("ph", str, ""),
-            ("cat", str, ""),
-            ("name", str, ""),
-            ("pid", label, None),
-            ("tid", label, None),
-            ("ts", number, None),
-            ("dur", number, None),
-            ("id", label, None),
-            ("args", args | None, None),
-        ],
-        gc=False,
-    )
+    event = reduce(cast(Any, or_), [_event_type(category, exact) for category in categories])
     return msgspec.json.Decoder(cast(Any, list)[event])
 
+
+def _event_type(category: str, exact: bool) -> Any:
+    """What is decoded of a category's events. All that is not asked for is skipped."""
+    kind = category.lower()
+    number = (int | Decimal | None) if exact else (int | float | None)
+    timed: list[tuple[str, Any, Any]] = [("ts", number, None), ("dur", number, None)]
+    thread: list[tuple[str, Any, Any]] = [("pid", Label, None), ("tid", Label, None)]
+    if kind in _ARGS or category in _FUNCTIONS:
+        fields = [("name", str, ""), *thread, *timed]
+        if kind in _ARGS:
+            args = _args_type(_ARGS[kind])
+            fields.append(("args", args, args()))
+    elif category == FLOW:
+        fields = [("id", Label, None), *thread, timed[0]]
+    else:
+        fields = [] if category in _UNREAD else timed
+    phase = str if category == FLOW or category in _UNREAD else Literal["X"]
+    return cast(Any, msgspec).defstruct(
+        "Event", [("ph", phase), *fields], tag_field="cat", tag=category, gc=False
+    )
+
+
+def _args_type(names: Iterable[str]) -> Any:
+    raw, null = cast(Any, msgspec).Raw, cast(Any, msgspec).Raw(b"null")
+    numbers = list[float] | None
+    fields: list[tuple[str, Any, Any]] = []
+    for name in names:
+        if name in _RAW:
+            fields.append((name, raw, null))
+        elif name in ("grid", "block"):
+            fields.append((name, numbers, None))
+        else:
+            fields.append((name, Id, _ABSENT.get(name)))
+    rename = {name: _NAMES[name] for name in names}
+    return cast(Any, msgspec).defstruct("Args", fields, rename=rename, frozen=True, gc=False)
+
+
+_NAMES = {
+    "correlation": "correlation",
+    "external_id": "External id",
+    "external_id_old": "external id",
+    "sequence": "Sequence number",
+    "forward_thread": "Fwd thread id",
+    "device": "device",
+    "stream": "stream",
+    "awaited_stream": "wait_on_stream",
+    "awaited_record": "wait_on_cuda_event_record_corr_id",
+    "byte_count": "bytes",
+    "grid": "grid",
+    "block": "block",
+    "dims": "Input Dims",
+    "dims_old": "Input dims",
+    "types": "Input type",
+    "values": "Concrete Inputs",
+    "strides": "Input Strides",
+}
+_RAW = frozenset(("dims", "dims_old", "types", "values", "strides"))
+_ABSENT = {
+    **dict.fromkeys(("correlation", "external_id", "external_id_old"), -1),
+    **dict.fromkeys(("sequence", "byte_count"), -1),
+    "forward_thread": 0,
+}
 
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
 _LONG_CLOCK = re.compile(rb'"ts"\s*:\s*(\d{13,})\.\d')

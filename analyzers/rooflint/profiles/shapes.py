@@ -20,6 +20,8 @@ from rooflint.profiles.chrome_json import Args
 
 Dims = tuple[int, ...]
 
+ASKED = -2
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -41,13 +43,15 @@ class ShapeTable:
         self._numbers: dict[tuple[str, object, object, object, object], int] = {}
         self._works: list[Work] = [Work(0.0, 0.0, 0.0)]
 
-    def number(self, name: str, args: Args) -> int:
-        """Which entry of the table a call is; -1 if no rule knows it or it has no shapes.
+    def shape_of_all(self, name: str) -> int:
+        """The entry of all calls of an operator: 0 if they never compute or move anything, -1 if no
+        rule knows it; or `ASKED`: that depends on its arguments."""
+        if name in _RULES:
+            return ASKED
+        return 0 if name in _FREE else -1
 
-        Entry 0 is for operators that never compute or move anything.
-        """
-        if name not in _RULES:
-            return 0 if name in _FREE else -1
+    def number(self, name: str, args: Args) -> int:
+        """Which entry of the table a call is, of an operator with a rule; -1: it has no shapes."""
         dims = _key(args.dims) or _key(args.dims_old)
         if not dims:
             return -1

@@ -9,15 +9,28 @@ from __future__ import annotations
 import re
 import sys
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import compress, repeat
 from math import isfinite
-from typing import Any, Literal, NamedTuple
+from operator import add, mul
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 from urllib.parse import quote, unquote
 
-from rooflint.profiles.chrome_json import Args, ChromeTrace, Event, Label, Number
-from rooflint.profiles.shapes import ShapeTable
+from rooflint.profiles.chrome_json import (
+    FLOW,
+    ChromeTrace,
+    Event,
+    Grouped,
+    Id,
+    Label,
+    Number,
+)
+from rooflint.profiles.shapes import ASKED, ShapeTable
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 # Kinds of host rows.
 OP, MARK, LIBRARY_MARK, ANNOTATION, FUNCTION, CALL = range(6)
@@ -192,134 +205,185 @@ def read_timeline(trace: ChromeTrace, own_paths: frozenset[str] = frozenset()) -
     return timeline
 
 
+class _Known(dict[_Key, _Value]):
+    """What was found before, by key; what is new is found when it is asked for."""
+
+    def __init__(self, find: Callable[[_Key], _Value]) -> None:
+        self._find = find
+
+    def __missing__(self, key: _Key) -> _Value:
+        value = self[key] = self._find(key)
+        return value
+
+
 class _Reader:
-    """Turns events into rows."""
+    """Turns events into rows: those of one category together, a column at a time."""
 
     def __init__(self, timeline: Timeline, own_paths: frozenset[str]) -> None:
         self.timeline = timeline
         self.own_paths = own_paths
-        self.threads: dict[tuple[Label, Label], int] = {}
-        self.names: dict[str, int] = {}
-        self.annotations: set[int] = set()
+        self.names = _Known(self._add_name)
+        self.work_names = _Known[str, int](timeline.names.number)
+        self.threads = _Known(self._add_thread)
+        self.streams = _Known(self._add_stream)
+        self.launch_shapes = _Known(self._add_launch_shape)
+        self.kinds: dict[int, int] = {}
+        """By name: what an operator of this name is."""
+        self.shapes: dict[int, int] = {}
+        """By name: the entry of all its operators in the shape table, or `ASKED`."""
+        self.functions: dict[int, int] = {}
+        """By name: what a Python function of this name is; -1: nothing of the user's."""
 
-    def add(self, events: Iterable[Event]) -> None:
+    def add(self, grouped: Grouped) -> None:
         timeline = self.timeline
-        host_kinds = _HOST_KINDS
-        device_kinds = _DEVICE_KINDS
-        first, last, count = timeline.start_ns, timeline.end_ns, 0
-        for event in events:
-            ph = event.ph
-            if ph != "X":
-                if ph in "sf" and ph and event.cat == "fwdbwd":
-                    self._add_flow(event)
+        for category, every in grouped.items():
+            if category == FLOW:
+                self._add_flows(every)
                 continue
-            category = event.cat
-            if category == "Trace" or event.ts is None or event.dur is None:
+            events, starts, ends = self._times(every)
+            if not events:
+                continue
+            timeline.start_ns = min(timeline.start_ns, min(starts))
+            timeline.end_ns = max(timeline.end_ns, max(ends))
+            kind = _HOST_KINDS.get(category, _HOST_KINDS.get(category.lower()))
+            if kind is not None:
+                timeline.event_count += len(events)
+                self._add_host(kind, events, starts, ends)
+                continue
+            kind = _DEVICE_KINDS.get(category, _DEVICE_KINDS.get(category.lower()))
+            if kind is not None:
+                timeline.event_count += len(events)
+                self._add_device(kind, events, starts, ends)
+            elif category.startswith("mtia_"):
+                timeline.foreign_device_count += len(events)
+            elif category == "cuda_profiler_range":
+                timeline.counter_range_count += len(events)
+            elif category == "cuda_sync":
+                for event in events:
+                    self._add_awaited(event)
+
+    def _times(self, events: Sequence[Event]) -> tuple[Sequence[Event], list[int], list[int]]:
+        """The events that have a time, with it."""
+        try:
+            starts, lengths = (
+                _all_to_ns([event.ts for event in events]),
+                _all_to_ns([event.dur for event in events]),
+            )
+        except (TypeError, ValueError, OverflowError):  # absent, spelled as text, or no number
+            return self._odd_times(events)
+        ends = list(map(add, starts, lengths))
+        if min(lengths) < 0 or min(starts) <= 0 or max(ends) >= _FAR:
+            return self._odd_times(events)
+        return events, starts, ends
+
+    def _odd_times(self, events: Sequence[Event]) -> tuple[Sequence[Event], list[int], list[int]]:
+        timed: list[Event] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        for event in events:
+            if event.ts is None or event.dur is None:
                 continue
             start = to_ns(event.ts)
             end = start + max(0, to_ns(event.dur))
             if not -_FAR < start <= end < _FAR:
                 continue
             if end == 0 and start == 0:
-                timeline.untimed_count += 1
+                self.timeline.untimed_count += 1
                 continue
-            if start < first:
-                first = start
-            if end > last:
-                last = end
-            kind = host_kinds.get(category)
-            if kind is None:
-                kind = host_kinds.get(category.lower())
-            if kind is not None:
-                count += 1
-                self._add_host(event, kind, start, end)
-                continue
-            kind = device_kinds.get(category)
-            if kind is None:
-                kind = device_kinds.get(category.lower())
-            if kind is not None:
-                count += 1
-                self._add_device(event, kind, start, end)
-            elif category.startswith("mtia_"):
-                timeline.foreign_device_count += 1
-            elif category == "cuda_profiler_range":
-                timeline.counter_range_count += 1
-            elif category == "cuda_sync":
-                self._add_awaited(event)
-        timeline.start_ns, timeline.end_ns = first, last
-        timeline.event_count += count
+            timed.append(event)
+            starts.append(start)
+            ends.append(end)
+        return timed, starts, ends
 
-    def _add_host(self, event: Event, kind: int, start: int, end: int) -> None:
-        timeline = self.timeline
-        name = self.names.get(event.name)
-        if name is None:
-            name = self._add_name(event.name)
+    def _add_host(
+        self, kind: int, events: Sequence[Event], starts: list[int], ends: list[int]
+    ) -> None:
+        names = [self.names[event.name] for event in events]
         if kind == FUNCTION:
-            if name in timeline.modules:
-                kind = LIBRARY_MARK
-            elif name not in timeline.functions:
-                return
-        elif kind != CALL and name in timeline.marks:
-            kind = MARK
-        elif kind != CALL and name in timeline.library_marks:
-            kind = LIBRARY_MARK
-        elif name in self.annotations:
-            kind = ANNOTATION
-        link, forward_thread, external, shape = -1, 0, -1, -1
-        args = event.args
-        if args is not None:
-            external = to_int(args.external_id, -1)
-            if kind == CALL:
-                link = to_int(args.correlation, -1)
-            elif kind == OP:
-                if args.sequence is not None:
-                    link = to_int(args.sequence, -1)
-                    forward_thread = to_int(args.forward_thread, 0)
-                shape = timeline.shapes.number(event.name, args)
-        thread = self.threads.get((event.pid, event.tid))
-        if thread is None:
-            thread = self._add_thread(event)
-        host = timeline.host
-        host.start_ns.append(start)
-        host.end_ns.append(end)
-        host.kind.append(kind)
-        host.name.append(name)
-        host.thread.append(thread)
-        host.link.append(link if -1 <= link < 2**63 else -1)
-        host.forward_thread.append(forward_thread if 0 <= forward_thread < 2**31 else 0)
-        host.external_id.append(external if -1 <= external < 2**63 else -1)
-        host.shape.append(shape)
+            kept = [self.functions[name] >= 0 for name in names]
+            if not all(kept):
+                events, names = list(compress(events, kept)), list(compress(names, kept))
+                starts, ends = list(compress(starts, kept)), list(compress(ends, kept))
+        host, count = self.timeline.host, len(events)
+        host.start_ns.extend(starts)
+        host.end_ns.extend(ends)
+        host.name.extend(names)
+        threads = self.threads
+        host.thread.extend([threads[event.pid, event.tid] for event in events])
+        if kind == FUNCTION:
+            host.kind.extend([self.functions[name] for name in names])
+            host.external_id.extend(_NONE * count)
+        else:
+            host.external_id.extend(_ids([event.args.external_id for event in events]))
+        if kind == CALL:
+            host.kind.extend(array("b", [CALL]) * count)
+            host.link.extend(_ids([event.args.correlation for event in events]))
+        if kind in (FUNCTION, CALL):
+            host.link.extend(_NONE * (len(host) - len(host.link)))
+            host.forward_thread.extend(array("i", [0]) * count)
+            host.shape.extend(array("i", [-1]) * count)
+        else:
+            self._add_operators(kind, events, names)
 
-    def _add_device(self, event: Event, kind: int, start: int, end: int) -> None:
-        timeline = self.timeline
-        args = event.args
-        device: Label = event.pid
-        correlation = external = byte_count = -1
-        shape = (None, None)
-        if args is not None:
-            device = event.pid if args.device is None else args.device
-            correlation = to_int(args.correlation, -1)
-            external = external_id(args)
-            byte_count = to_int(args.byte_count, -1)
-            shape = (to_dim3(args.grid), to_dim3(args.block))
-        gpu = timeline.gpu
-        gpu.start_ns.append(start)
-        gpu.end_ns.append(end)
-        gpu.kind.append(kind)
-        gpu.name.append(timeline.names.number(event.name))
-        number = to_int(device, -1)
-        gpu.device.append(timeline.devices.number(number))
-        stream = event.tid if args is None or args.stream is None else args.stream
-        gpu.stream.append(timeline.streams.number((number, to_int(stream, -1))))
-        gpu.correlation.append(correlation if -1 <= correlation < 2**63 else -1)
-        gpu.external_id.append(external if -1 <= external < 2**63 else -1)
-        gpu.byte_count.append(byte_count if -1 <= byte_count < 2**63 else -1)
-        gpu.launch_shape.append(timeline.launch_shapes.number(shape))
+    def _add_operators(self, kind: int, events: Sequence[Event], names: list[int]) -> None:
+        """What they have more than others; by their names, some are marks or annotations."""
+        host, by_name = self.timeline.host, self.kinds
+        kinds = [by_name[name] for name in names]
+        if kind == ANNOTATION:
+            kinds = [ANNOTATION if own == OP else own for own in kinds]
+        host.kind.extend(kinds)
+        links = _ids([event.args.sequence for event in events])
+        threads = _ids([event.args.forward_thread for event in events], 2**31)
+        if kinds.count(OP) < len(kinds):
+            links = [link if own == OP else -1 for link, own in zip(links, kinds, strict=True)]
+        if any(threads):
+            pairs = zip(threads, links, strict=True)
+            threads = [thread if link >= 0 < thread else 0 for thread, link in pairs]
+        host.link.extend(links)
+        host.forward_thread.extend(threads)
+        if kind == ANNOTATION:
+            host.shape.extend(array("i", [-1]) * len(events))
+            return
+        table, by_name = self.timeline.shapes, self.shapes
+        shapes = [by_name[name] for name in names]
+        if ASKED in shapes:
+            shapes = [
+                table.number(event.name, event.args) if shape == ASKED else shape
+                for event, shape in zip(events, shapes, strict=True)
+            ]
+        host.shape.extend(shapes)
+
+    def _add_device(
+        self, kind: int, events: Sequence[Event], starts: list[int], ends: list[int]
+    ) -> None:
+        timeline, count = self.timeline, len(events)
+        gpu, names = timeline.gpu, self.work_names
+        gpu.start_ns.extend(starts)
+        gpu.end_ns.extend(ends)
+        gpu.kind.extend(array("b", [kind]) * count)
+        gpu.name.extend([names[event.name] for event in events])
+        args = [event.args for event in events]
+        gpu.correlation.extend(_ids([own.correlation for own in args]))
+        external_ids = _ids([own.external_id for own in args])
+        if -1 in external_ids:
+            old = _ids([own.external_id_old for own in args])
+            external_ids = [b if a < 0 else a for a, b in zip(external_ids, old, strict=True)]
+        gpu.external_id.extend(external_ids)
+        gpu.byte_count.extend(_ids([own.byte_count for own in args]))
+        number, shape = self.streams, self.launch_shapes
+        for event, own in zip(events, args, strict=True):
+            device = event.pid if own.device is None else own.device
+            stream = event.tid if own.stream is None else own.stream
+            of_device, of_stream = number[device, stream]
+            gpu.device.append(of_device)
+            gpu.stream.append(of_stream)
+            grid, block = own.grid, own.block
+            gpu.launch_shape.append(
+                shape[tuple(grid) if grid else None, tuple(block) if block else None]
+            )
 
     def _add_awaited(self, event: Event) -> None:
         args = event.args
-        if args is None:
-            return
         device = to_int(args.device, -1)
 
         def stream(label: Label) -> int:
@@ -335,41 +399,70 @@ class _Reader:
             record=record,
         )
 
-    def _add_flow(self, event: Event) -> None:
-        thread = self.threads.get((event.pid, event.tid))
-        if thread is None:
-            thread = self._add_thread(event)
-        place = (thread, to_ns(event.ts))
-        ends = self.timeline.flows.setdefault(to_int(event.id, -1), [])
-        ends.insert(0 if event.ph == "s" else len(ends), place)
+    def _add_flows(self, events: Sequence[Event]) -> None:
+        """Arrows from forward to backward operators."""
+        flows, threads = self.timeline.flows, self.threads
+        for event in events:
+            if event.ph in ("s", "f"):
+                place = threads[event.pid, event.tid], to_ns(event.ts)
+                ends = flows.setdefault(to_int(event.id, -1), [])
+                ends.insert(0 if event.ph == "s" else len(ends), place)
 
-    def _add_thread(self, event: Event) -> int:
+    def _add_thread(self, thread: tuple[Label, Label]) -> int:
         """One number per thread, whether the trace spells its id as a number or as a string."""
-        number = self.timeline.threads.number((str(event.pid), str(event.tid)))
-        self.threads[event.pid, event.tid] = number
-        return number
+        pid, tid = thread
+        return self.timeline.threads.number((str(pid), str(tid)))
+
+    def _add_stream(self, stream: tuple[Label, Label]) -> tuple[int, int]:
+        """The numbers of a device and of its stream."""
+        number = to_int(stream[0], -1)
+        timeline = self.timeline
+        return (
+            timeline.devices.number(number),
+            timeline.streams.number((number, to_int(stream[1], -1))),
+        )
+
+    def _add_launch_shape(self, shape: tuple[Any, Any]) -> int:
+        return self.timeline.launch_shapes.number((to_dim3(shape[0]), to_dim3(shape[1])))
 
     def _add_name(self, text: str) -> int:
         timeline = self.timeline
         clean = unescape_path(text)
         if "%" in clean and self.own_paths and clean.rpartition(":")[0] not in self.own_paths:
             clean = _as_named(clean)
-        name = self.names[text] = timeline.names.number(clean)
-        if clean.startswith(_ANNOTATIONS):
-            self.annotations.add(name)
+        name = timeline.names.number(clean)
+        self.kinds[name] = ANNOTATION if clean.startswith(_ANNOTATIONS) else OP
+        self.shapes[name] = timeline.shapes.shape_of_all(text)
+        self.functions[name] = -1
         mark = parse_mark(clean, self.own_paths)
         if mark:
             own = mark[0] in self.own_paths if self.own_paths else not _LIBRARY.search(mark[0])
             (timeline.marks if own else timeline.library_marks)[name] = mark
-        module = _MODULE.fullmatch(clean)
-        if module:
-            timeline.modules[name] = module[1]
+            self.kinds[name] = MARK if own else LIBRARY_MARK
         function = parse_function(clean)
         if function:
             timeline.functions[name] = function
+            self.functions[name] = FUNCTION
+        module = _MODULE.fullmatch(clean)
+        if module:
+            timeline.modules[name] = module[1]
+            self.functions[name] = LIBRARY_MARK
         return name
 
 
+def _ids(values: list[Id], below: int = 2**63) -> list[int]:
+    """Ids are numbers in most traces, strings in some; what is none is -1."""
+    ids = cast(list[int], values)
+    try:
+        if not ids or (min(ids) >= -1 and max(ids) < below):
+            return ids
+    except TypeError:
+        ids = [to_int(value, -1) for value in values]
+    return [own if -1 <= own < below else -1 for own in ids]
+
+
+_NONE = array("q", [-1])
+_THOUSANDS = repeat(1000)
 _FAR = 1 << 62  # ns: 146 years either way
 _INTEL_CALL = re.compile(r"(?:ur|ze)[A-Z]")  # Unified Runtime, Level Zero
 # torch 1.8 calls them operators.
@@ -447,6 +540,11 @@ def to_ns(value: Number) -> int:
         return 0
 
 
+def _all_to_ns(values: list[Number]) -> list[int]:
+    """The same of many, if all are numbers."""
+    return list(map(round, map(mul, cast(list[float], values), _THOUSANDS)))
+
+
 def to_int(value: Label, absent: int) -> int:
     """Ids are numbers in most traces, strings in some."""
     if isinstance(value, int):
@@ -457,11 +555,7 @@ def to_int(value: Label, absent: int) -> int:
         return absent
 
 
-def external_id(args: Args) -> int:
-    return to_int(args.external_id if args.external_id is not None else args.external_id_old, -1)
-
-
-def to_dim3(values: list[float] | None) -> tuple[int, int, int] | None:
+def to_dim3(values: Sequence[float] | None) -> tuple[int, int, int] | None:
     if values is None or len(values) != 3 or not all(map(isfinite, values)):
         return None
     return int(values[0]), int(values[1]), int(values[2])
