@@ -35,8 +35,10 @@ def read(path: str | Path, find: Find | None = None) -> Recording:
     `find` gives files at hand, for a trace that came without its own. Raises `ProfileError`.
     """
     from rooflint.profiles.measured_peaks import find as find_peaks
+    from rooflint.profiles.torch_trace import without_garbage_collection
 
-    recording = _read(Path(path), find)
+    with without_garbage_collection():
+        recording = _read(Path(path), find)
     driver = recording.versions.get("driver")
     return replace(recording, measured_peaks=find_peaks(recording.device, driver))
 

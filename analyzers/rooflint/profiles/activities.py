@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from dataclasses import dataclass
+from operator import attrgetter
 
 from rooflint.model import Activity, Doings
 from rooflint.profiles.doing import Doing
@@ -26,8 +27,11 @@ long stretch is may change within it."""
 
 HOST = -1
 
+_NEVER = -(1 << 62)
 
-class _Stretch(NamedTuple):
+
+@dataclass(slots=True)
+class _Stretch:
     start_ns: int
     end_ns: int
     what: Doings
@@ -37,9 +41,30 @@ class _Stretch(NamedTuple):
     filled_ns: int
     pieces: int = 1
 
-    @property
-    def length_ns(self) -> int:
-        return self.end_ns - self.start_ns
+    def takes(self, other: _Stretch, tolerance_ns: int) -> bool:
+        """Become both together, if the other one begins no earlier and can be put together with
+        this: of one line if the two are near, of several if they are short too."""
+        start, end = self.start_ns, self.end_ns
+        if other.start_ns - end > tolerance_ns or other.end_ns - start > LONGEST * tolerance_ns:
+            return False
+        length, others = end - start, other.end_ns - other.start_ns
+        is_same = self.place == other.place
+        if not (is_same and self.what == other.what):
+            if length > tolerance_ns or others > tolerance_ns:
+                return False
+            if others > length:
+                self.what = other.what
+        if other.start_ns < start:
+            self.start_ns = other.start_ns
+        if other.end_ns > end:
+            self.end_ns = other.end_ns
+        if not is_same:
+            self.place = NOWHERE
+        if self.name != other.name:
+            self.name = -1
+        self.filled_ns += other.filled_ns
+        self.pieces += other.pieces
+        return True
 
 
 Lane = tuple[int, bool]
@@ -55,7 +80,7 @@ class Activities:
         self._sends = [bool(COMMUNICATION.search(name)) for name in timeline.names.values]
         self._lanes: defaultdict[Lane, list[_Stretch]] = defaultdict(list)
         self._count = 0
-        self._tolerance_ns = -1
+        self._tolerance_ns = _NEVER
 
     def add_work(self, rows: Iterable[int], place_of: Callable[[int], int]) -> None:
         """What devices ran."""
@@ -109,54 +134,34 @@ class Activities:
                 path=places[stretch.place].path if stretch.place >= 0 else None,
                 line=places[stretch.place].line if stretch.place >= 0 else None,
                 name=names[stretch.name] if stretch.name >= 0 else None,
-                filled_us=min(stretch.filled_ns, stretch.length_ns) / 1000,
+                filled_us=min(stretch.filled_ns, stretch.end_ns - stretch.start_ns) / 1000,
                 count=stretch.pieces,
             )
             for lane in lanes
-            for stretch in sorted(self._lanes[lane])
+            for stretch in sorted(self._lanes[lane], key=_IN_ORDER)
         )
 
     def _add(self, lane: Lane, stretch: _Stretch) -> None:
         stretches = self._lanes[lane]
-        self._count -= len(stretches)
-        _put(stretches, stretch, self._tolerance_ns)
-        self._count += len(stretches)
-        # Some more than can be drawn are kept until the end, so that few are put together twice.
-        if self._count > 3 * MOST:
-            self._join_more()
+        if not stretches or not stretches[-1].takes(stretch, self._tolerance_ns):
+            stretches.append(stretch)
+            self._count += 1
+            # Some more than can be drawn are kept until the end, so that few are put together
+            # twice.
+            if self._count > 3 * MOST:
+                self._join_more()
 
     def _join_more(self) -> None:
-        self._tolerance_ns = max(100, 2 * self._tolerance_ns)
+        self._tolerance_ns = tolerance_ns = max(100, 2 * self._tolerance_ns)
         for lane, stretches in self._lanes.items():
-            joined: list[_Stretch] = []
-            for stretch in stretches:
-                _put(joined, stretch, self._tolerance_ns)
+            last, *others = stretches
+            joined = [last]
+            for stretch in others:
+                if not last.takes(stretch, tolerance_ns):
+                    last = stretch
+                    joined.append(stretch)
             self._lanes[lane] = joined
         self._count = sum(map(len, self._lanes.values()))
 
 
-def _put(stretches: list[_Stretch], stretch: _Stretch, tolerance_ns: int) -> None:
-    """Behind the others, or together with the last: of one line if the two are near, of several
-    if they are short too."""
-    last = stretches[-1] if stretches else None
-    if (
-        last is None
-        or tolerance_ns < 0
-        or stretch.start_ns - last.end_ns > tolerance_ns
-        or stretch.end_ns - last.start_ns > LONGEST * tolerance_ns
-    ):
-        stretches.append(stretch)
-        return
-    same = (last.what, last.place) == (stretch.what, stretch.place)
-    if not same and max(last.length_ns, stretch.length_ns) > tolerance_ns:
-        stretches.append(stretch)
-        return
-    stretches[-1] = _Stretch(
-        min(last.start_ns, stretch.start_ns),
-        max(last.end_ns, stretch.end_ns),
-        last.what if last.length_ns >= stretch.length_ns else stretch.what,
-        last.place if last.place == stretch.place else NOWHERE,
-        last.name if last.name == stretch.name else -1,
-        last.filled_ns + stretch.filled_ns,
-        last.pieces + stretch.pieces,
-    )
+_IN_ORDER = attrgetter("start_ns", "end_ns", "what", "place", "name", "filled_ns", "pieces")

@@ -132,11 +132,8 @@ class _Finder:
         self.records = {wait.record: wait.stream for wait in timeline.awaited.values()}
         self.events: dict[int, int] = {}  # correlation id of the call that recorded it → number
         self.over: list[int] = []  # by event: when it was over
-        own = [
-            row
-            for row, thread in enumerate(host.thread)
-            if thread in threads and first <= host.start_ns[row] < last
-        ]
+        self.rows = [row for row, start in enumerate(host.start_ns) if first <= start < last]
+        own = [row for row in self.rows if host.thread[row] in threads]
         self.started = array("q", sorted(host.start_ns[row] for row in own))
         self.marked = array(
             "q", sorted(host.start_ns[row] for row in own if host.kind[row] == MARK)
@@ -178,9 +175,8 @@ class _Finder:
         self.kinds = [_kind(name) for name in self.timeline.names.values]
         rows = [
             row
-            for row, start in enumerate(host.start_ns)
-            if self.first <= start < self.last
-            and host.kind[row] == CALL
+            for row in self.rows
+            if host.kind[row] == CALL
             and (
                 row in self.rows_of or row in self.blocking or self.kinds[host.name[row]] != NOTHING
             )

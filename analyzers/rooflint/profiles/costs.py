@@ -6,9 +6,8 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from rooflint.model import (
     LATE_CAUSES,
@@ -69,7 +68,7 @@ class Costs:
     lines: tuple[LineCost, ...]
     kernels: tuple[KernelCost, ...]
     ranges: tuple[RangeCost, ...]
-    lines_by_sequence: dict[int, tuple[str, int]]
+    find_lines_by_sequence: Callable[[], dict[int, tuple[str, int]]]
     by_function: bool
     outside_us: float
     """Device time of work launched outside of the steps, which no line has."""
@@ -104,7 +103,9 @@ def count_costs(
             lines.add_savings(plain_step_us)
     lines.add_host_time()
     busy_us, span_us = _busy_and_span(timeline, range(len(timeline.gpu)))
-    window_busy_us, window_span_us = _busy_and_span(timeline, lines.rows)
+    window_busy_us, window_span_us = busy_us, span_us
+    if len(lines.rows) < len(timeline.gpu):
+        window_busy_us, window_span_us = _busy_and_span(timeline, lines.rows)
     return Costs(
         steps=tuple(Step(start / 1000, end / 1000) for start, end in steps.spans_ns),
         window_us=(window[1] - window[0]) / 1000,
@@ -120,7 +121,7 @@ def count_costs(
         lines=lines.line_costs(),
         kernels=lines.kernel_costs(),
         ranges=script_ranges(timeline, window, lines.launches, attribution.waiting_thread),
-        lines_by_sequence=attribution.lines_by_sequence,
+        find_lines_by_sequence=attribution.find_lines_by_sequence,
         by_function=attribution.by_function,
         outside_us=lines.outside_ns / 1000,
         step_note=steps.note,
@@ -140,6 +141,7 @@ class _Line:
     ns: dict[Pass, int] = field(default_factory=lambda: dict.fromkeys(PASSES, 0))
     """Device time by pass."""
     insides: dict[_Where, _Inside] = field(default_factory=dict["_Where", "_Inside"])
+    """By line of a library, module, and the operators that a kernel fuses."""
     cpu_ns: int | None = None
     python_ns: int | None = None
     host_wait_ns: int = 0
@@ -174,17 +176,14 @@ class _Line:
     def inside_of(self, at: Place, fused: str | None = None) -> _Inside | None:
         if at.inside is None and at.module is None and fused is None:
             return None
-        path, line = at.inside or (None, None)
-        return self.insides.setdefault(_Where(path, line, at.module, fused), _Inside())
+        where = at.inside, at.module, fused
+        inside = self.insides.get(where)
+        if inside is None:
+            inside = self.insides[where] = _Inside()
+        return inside
 
 
-class _Where(NamedTuple):
-    """A line of a library, or the operators that a kernel fuses."""
-
-    path: str | None
-    line: int | None
-    module: str | None
-    fused: str | None
+_Where = tuple[tuple[str, int] | None, str | None, str | None]
 
 
 @dataclass
@@ -232,6 +231,8 @@ class _Lines:
             if (operators := fused_operators(text))
         }
         self.lines: dict[tuple[str, int], _Line] = {}
+        self.line_of: dict[int, _Line] = {}
+        """By place."""
         self.kernels: dict[tuple[int, int, int], _Kernel] = {}
         self.rows = array("i")
         """The device rows that count: launched in the window."""
@@ -251,14 +252,15 @@ class _Lines:
         self.without_launches_us: float | None = None
 
     def line(self, place: int) -> _Line | None:
-        if place < 0:
-            return None
-        at = self.attribution.places[place]
-        key = (at.path, at.line)
-        line = self.lines.get(key)
-        if line is None:
-            function = at.function or self.function_names.get(key)
-            line = self.lines[key] = _Line(function)
+        line = self.line_of.get(place)
+        if line is None and place >= 0:
+            at = self.attribution.places[place]
+            key = (at.path, at.line)
+            line = self.lines.get(key)
+            if line is None:
+                function = at.function or self.function_names.get(key)
+                line = self.lines[key] = _Line(function)
+            self.line_of[place] = line
         return line
 
     def step_at(self, moment_ns: int) -> int:
@@ -267,37 +269,41 @@ class _Lines:
 
     def add_device_work(self) -> None:
         """Kernels, copies and sets to the lines of the calls that launched them."""
-        gpu, attribution = self.timeline.gpu, self.attribution
+        gpu, attribution, host_starts = (
+            self.timeline.gpu,
+            self.attribution,
+            self.timeline.host.start_ns,
+        )
+        names = self.timeline.names.values
         works = self._works_by_kernel()
         first, last = self.device_window_ns
-        for row in range(len(gpu)):
-            duration = gpu.end_ns[row] - gpu.start_ns[row]
+        columns = zip(gpu.start_ns, gpu.end_ns, gpu.kind, gpu.name, works, strict=True)
+        for row, (start, end, kind, name, (work, main)) in enumerate(columns):
+            duration = end - start
             host_row = self._host_row(row)
-            launched_ns = self.timeline.host.start_ns[host_row] if host_row >= 0 else None
-            if not first <= (gpu.start_ns[row] if launched_ns is None else launched_ns) < last:
+            started = host_starts[host_row] if host_row >= 0 else start
+            if not first <= started < last:
                 self.outside_ns += duration
                 continue
             self.rows.append(row)
             if host_row >= 0:
                 self.launches[host_row] += duration
             place = attribution.place_of[host_row] if host_row >= 0 else -1
-            is_kernel = gpu.kind[row] == KERNEL
+            is_kernel = kind == KERNEL
             line = self.line(place)
-            work, main = works.get(row, (None, False))
             if line is None:
                 self.unattributed_ns += duration
             else:
                 at = attribution.places[place]
-                fused = self.fused.get(gpu.name[row]) if not at.inside else None
+                fused = self.fused.get(name) if not at.inside else None
                 line.add(at, duration, fused)
-                started_ns = gpu.start_ns[row] if launched_ns is None else launched_ns
-                line.device_ns_by_step[self.step_at(started_ns)] += duration
-                line.launch_count += is_kernel
-                if gpu.kind[row] == COPY and self.crosses_link[gpu.name[row]]:
+                line.device_ns_by_step[self.step_at(started)] += duration
+                if kind == COPY and self.crosses_link[name]:
                     line.copy_ns += duration
-                    if "Pageable" in self.timeline.names.values[gpu.name[row]]:
+                    if "Pageable" in names[name]:
                         line.pageable_copy_ns += duration
                 if is_kernel:
+                    line.launch_count += 1
                     line.work_ns += duration
                     self._add_work(line, at, work, main, duration)
             if is_kernel:
@@ -364,7 +370,7 @@ class _Lines:
         """The idle time of the devices to its causes, and to the lines behind them."""
         timeline, attribution = self.timeline, self.attribution
         window = self.window_ns
-        self.threads = find_turns(timeline, self.launched, window)
+        self.threads = find_turns(timeline, attribution, self.launched, window)
         self.doing = what_was_done(timeline, attribution, self.threads, window)
         if not self.steps.spans_ns:  # What came before the first work is not known to be late.
             window = min(timeline.gpu.start_ns), max(timeline.gpu.end_ns)
@@ -390,7 +396,7 @@ class _Lines:
         """What was done over time, as it can be drawn."""
         doing = self.doing
         if self.timeline.device_kind == "cpu":
-            threads = find_turns(self.timeline, (), self.window_ns)
+            threads = find_turns(self.timeline, self.attribution, (), self.window_ns)
             doing = what_was_done(self.timeline, self.attribution, threads, self.window_ns)
         place_of = self.attribution.place_of
 
@@ -501,16 +507,16 @@ class _Lines:
         """The costliest lines of libraries below a line."""
         costs = [
             InsideCost(
-                path=path,
-                line=number,
-                function=fused or self.function_names.get((path or "", number or 0)),
+                path=place[0] if place else None,
+                line=place[1] if place else None,
+                function=fused or (self.function_names.get(place) if place else None),
                 module=module,
                 forward_us=inside.ns[FORWARD] / 1000,
                 backward_us=inside.ns[BACKWARD] / 1000,
                 recompute_us=inside.ns[RECOMPUTE] / 1000,
                 host_wait_us=inside.host_wait_ns / 1000,
             )
-            for (path, number, module, fused), inside in line.insides.items()
+            for (place, module, fused), inside in line.insides.items()
         ]
         costs.sort(
             key=lambda cost: (
@@ -561,30 +567,30 @@ class _Lines:
         """The call that launched a device row, else the operator, else -1."""
         return self.launched[row] if self.launched[row] >= 0 else self.launching_op[row]
 
-    def _op_and_work_op(self, row: int) -> tuple[int, int]:
-        call, op = self.launched[row], self.launching_op[row]
-        if call >= 0:
-            return self.attribution.op_of[call], self.attribution.work_op_of[call]
-        return op, op if op >= 0 and self.timeline.host.shape[op] > 0 else -1
+    def _works_by_kernel(self) -> list[tuple[Work | None, bool]]:
+        """The work behind each device row, and whether it is the operator's longest kernel, which
+        does it."""
+        timeline, attribution = self.timeline, self.attribution
+        gpu, shape_of, shapes = timeline.gpu, timeline.host.shape, timeline.shapes
+        works: list[tuple[Work | None, bool]] = [(None, False)] * len(gpu)
+        longest: dict[int, tuple[int, int]] = {}
+        for row, (kind, call) in enumerate(zip(gpu.kind, self.launched, strict=True)):
+            if kind == KERNEL:
+                op = attribution.work_op_of[call] if call >= 0 else self._work_op(row)
+                if op >= 0:
+                    works[row] = shapes.work(shape_of[op]), False
+                    length = gpu.end_ns[row] - gpu.start_ns[row]
+                    best = longest.get(op)
+                    if best is None or length > best[0]:
+                        longest[op] = length, row
+        for _, row in longest.values():
+            works[row] = works[row][0], True
+        return works
 
-    def _works_by_kernel(self) -> dict[int, tuple[Work, bool]]:
-        """The work behind each kernel, and whether it is the operator's longest, which does it."""
-        gpu, host, shapes = self.timeline.gpu, self.timeline.host, self.timeline.shapes
-        longest: dict[int, int] = {}
-        kernels: list[tuple[int, int]] = []
-        for row in range(len(gpu)):
-            if gpu.kind[row] != KERNEL:
-                continue
-            _, op = self._op_and_work_op(row)
-            if op < 0:
-                continue
-            kernels.append((row, op))
-            best = longest.get(op)
-            if best is None or _length(gpu.start_ns, gpu.end_ns, row) > _length(
-                gpu.start_ns, gpu.end_ns, best
-            ):
-                longest[op] = row
-        return {row: (shapes.work(host.shape[op]), longest[op] == row) for row, op in kernels}
+    def _work_op(self, row: int) -> int:
+        """Of a device row without a call."""
+        op = self.launching_op[row]
+        return op if op >= 0 and self.timeline.host.shape[op] > 0 else -1
 
     def _add_work(
         self, line: _Line, at: Place, work: Work | None, main: bool, duration: int
@@ -611,7 +617,8 @@ class _Lines:
         kernel = self.kernels.get(key)
         if kernel is None:
             kernel = self.kernels[key] = _Kernel()
-            op, _ = self._op_and_work_op(row)
+            call = self.launched[row]
+            op = self.attribution.op_of[call] if call >= 0 else self.launching_op[row]
             if op >= 0:
                 kernel.op = names[self.timeline.host.name[op]]
             if work:
@@ -640,8 +647,8 @@ def join_launches(timeline: Timeline) -> tuple[array[int], array[int]]:
     such call, the operator, by external id."""
     host, gpu = timeline.host, timeline.gpu
     calls: dict[int, int] = {}
-    for row, kind in enumerate(host.kind):
-        if kind == CALL and host.link[row] >= 0:
+    for row in timeline.calls:
+        if host.link[row] >= 0:
             calls.setdefault(host.link[row], row)
     launched = array("i", (calls.get(number, -1) for number in gpu.correlation))
     operators = array("i", [-1]) * len(gpu)
@@ -678,9 +685,9 @@ def _sync_calls(timeline: Timeline) -> tuple[SyncCall, ...]:
     is_sync = [bool(SYNCHRONIZE.fullmatch(name)) for name in names]
     count: defaultdict[int, int] = defaultdict(int)
     ns: defaultdict[int, int] = defaultdict(int)
-    for row, kind in enumerate(host.kind):
+    for row in timeline.calls:
         name = host.name[row]
-        if kind == CALL and is_sync[name]:
+        if is_sync[name]:
             count[name] += 1
             ns[name] += host.end_ns[row] - host.start_ns[row]
     calls = [SyncCall(names[name], count[name], ns[name] / 1000) for name in count]
@@ -716,10 +723,6 @@ def _direction(name: str) -> str:
         return name
     source, target = found[1] or found[3][0], found[2] or found[4][0]
     return f"{source}to{target}"
-
-
-def _length(starts: Sequence[int], ends: Sequence[int], row: int) -> int:
-    return ends[row] - starts[row]
 
 
 def _known_bytes(line: _Line) -> float | None:

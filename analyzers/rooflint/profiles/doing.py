@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from rooflint.profiles.lines import NOWHERE, Attribution
-from rooflint.profiles.timeline import ANNOTATION, CALL, FUNCTION, MARK, OP, Timeline
+from rooflint.profiles.timeline import ANNOTATION, FUNCTION, MARK, OP, Timeline
 
 LOADING = "enumerate(DataLoader)#"
 """Torch opens a range of this name around a loader's `__next__`."""
@@ -49,33 +49,31 @@ class Doing:
 
 
 def find_turns(
-    timeline: Timeline, launched: Sequence[int], window_ns: tuple[int, int]
+    timeline: Timeline,
+    attribution: Attribution,
+    launched: Sequence[int],
+    window_ns: tuple[int, int],
 ) -> list[int]:
     """The thread that runs the script, and those that launch while it waits (autograd's)."""
     host = timeline.host
     first, last = window_ns
     launches: defaultdict[int, list[int]] = defaultdict(list)
     for call in {*launched}:
-        if call >= 0 and first <= host.start_ns[call] < last:
-            launches[host.thread[call]].append(host.start_ns[call])
-    work: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    leads: set[int] = set()
-    follows: set[int] = set()
-    for row, start in enumerate(host.start_ns):
-        if first <= start < last:
-            kind = host.kind[row]
-            if kind in (OP, CALL):
-                work[host.thread[row]].append((start, host.end_ns[row]))
-                if host.forward_thread[row]:
-                    follows.add(host.thread[row])
-            elif kind in (MARK, ANNOTATION):
-                leads.add(host.thread[row])
+        if call >= 0 and first <= (start := host.start_ns[call]) < last:
+            launches[host.thread[call]].append(start)
+    turns = attribution.turns
+    works = {thread for thread, own in enumerate(turns) if own.work_count}
+    leads = {thread for thread, own in enumerate(turns) if own.leads}
+    follows = {thread for thread, own in enumerate(turns) if own.follows}
     # A backward pass may have marks too, of hooks and autograd functions of the script's.
-    candidates = leads - follows or leads or {*work} - follows or {*work}
+    candidates = leads - follows or leads or works - follows or works
     if not candidates:
         return []
-    main = max(candidates, key=lambda own: (len(launches[own]), len(work[own]), -own))
-    busy = union(work[main])
+    main = max(candidates, key=lambda own: (len(launches[own]), turns[own].work_count, -own))
+    others = [thread for thread in sorted({*launches} - {main}) if launches[thread]]
+    if not others:
+        return [main]
+    busy = union(turns[main].busy)
     starts, ends = [start for start, _ in busy], [end for _, end in busy]
 
     def is_busy(moment: int) -> bool:
@@ -86,9 +84,8 @@ def find_turns(
         main,
         *(
             thread
-            for thread in sorted({*launches} - {main})
-            if launches[thread]
-            and sum(map(is_busy, launches[thread])) <= _OVERLAP_RATIO * len(launches[thread])
+            for thread in others
+            if sum(map(is_busy, launches[thread])) <= _OVERLAP_RATIO * len(launches[thread])
         ),
     ]
 
@@ -111,9 +108,8 @@ def _stretches(
     place_of = attribution.place_of
     rows = [
         row
-        for row, own in enumerate(host.thread)
-        if own == thread
-        and host.start_ns[row] < last
+        for row in attribution.turns[thread].rows
+        if host.start_ns[row] < last
         and host.end_ns[row] > first
         and (
             (kind := host.kind[row]) == line_kind
@@ -154,15 +150,20 @@ def _overlaid(main: Doing, other: Doing) -> Doing:
     if not main.start_ns:
         return other
     merged = Doing(array("q"), array("i"), array("b"))
-    moments = sorted({*main.start_ns, *other.start_ns})
-    for moment in moments:
-        for doing in (other, main):
-            index = bisect_right(doing.start_ns, moment) - 1
-            if index >= 0 and (doing.place[index] != NOWHERE or doing is main):
-                merged.start_ns.append(moment)
-                merged.place.append(doing.place[index])
-                merged.loading.append(doing.loading[index])
-                break
+    one = two = -1
+    for moment in sorted({*main.start_ns, *other.start_ns}):
+        while one + 1 < len(main.start_ns) and main.start_ns[one + 1] <= moment:
+            one += 1
+        while two + 1 < len(other.start_ns) and other.start_ns[two + 1] <= moment:
+            two += 1
+        if two >= 0 and other.place[two] != NOWHERE:
+            doing, index = other, two
+        else:
+            doing, index = main, one
+        if index >= 0:
+            merged.start_ns.append(moment)
+            merged.place.append(doing.place[index])
+            merged.loading.append(doing.loading[index])
     return merged
 
 

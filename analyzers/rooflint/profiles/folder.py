@@ -99,7 +99,7 @@ def read_folder(folder: Path) -> Recording:
             timeline, loops, function_names, _whole(window.get("step_count")), plain_step_us
         )
         recording = recording_of(str(folder), timeline, costs)
-        lines_by_sequence = costs.lines_by_sequence
+        find_lines_by_sequence = costs.find_lines_by_sequence
         if python and recording.device.kind == "cpu":
             if window.get("step_count") and plain_step_us:
                 quiet = [_place(str(name)) for name in _list(meta.get("quiet"))]
@@ -108,7 +108,7 @@ def read_folder(folder: Path) -> Recording:
                 recording = with_python_time(recording, *python, function_names)
     elif python:
         recording = python_recording(str(folder), *python, function_names)
-        lines_by_sequence = {}
+        find_lines_by_sequence = dict[int, tuple[str, int]]
     elif (alone := _counters_alone(folder)) is not None:
         return replace(alone, origin=str(folder))
     else:
@@ -125,7 +125,11 @@ def read_folder(folder: Path) -> Recording:
             notes.append(str(error))
         else:
             recording = join_counters(
-                recording, launches, lines_by_sequence, frozenset(hashes), read_expected(folder)
+                recording,
+                launches,
+                find_lines_by_sequence(),
+                frozenset(hashes),
+                read_expected(folder),
             )
     return replace(
         recording,

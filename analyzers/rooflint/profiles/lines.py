@@ -20,14 +20,24 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress, count, islice
+from operator import eq
 from typing import Literal, NamedTuple
 
-from rooflint.profiles.timeline import CALL, FUNCTION, LIBRARY_MARK, MARK, OP, Timeline
+from rooflint.profiles.timeline import (
+    ANNOTATION,
+    CALL,
+    FUNCTION,
+    LIBRARY_MARK,
+    MARK,
+    OP,
+    Timeline,
+)
 
 NOWHERE = -1
 
@@ -78,10 +88,26 @@ class Attribution:
     """By thread of the autograd engine: the one whose lines wait for it."""
     forward_threads: dict[int, int] = field(default_factory=dict[int, int])
     """Which thread torch means by each `Fwd thread id`."""
-    lines_by_sequence: dict[int, tuple[str, int]] = field(
-        default_factory=dict[int, tuple[str, int]]
-    )
+    turns: list[Turns] = field(default_factory=list["Turns"])
+    """By thread."""
+    find_lines_by_sequence: Callable[[], dict[int, tuple[str, int]]] = dict
     """Path and line of the forward operator with each autograd sequence number."""
+
+
+@dataclass
+class Turns:
+    """What a thread did in the window, as far as it tells whose turn it was."""
+
+    work_count: int = 0
+    """Operators and calls."""
+    busy: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """From when to when these took, but for those inside of others."""
+    leads: bool = False
+    """It ran lines or annotations."""
+    follows: bool = False
+    """It ran backward nodes."""
+    rows: list[int] = field(default_factory=list[int])
+    """In order: those at which another line may come to run. Not only in the window."""
 
 
 def attribute(
@@ -104,26 +130,14 @@ class _Spot(NamedTuple):
     of: Pass
 
 
-class _Frame(NamedTuple):
-    """What is open around an event."""
+_Frame = tuple[int, int, int, int, int | None, int, Pass, tuple[int, ...], bool]
+"""What is open around an event: its end; its spot or `NOWHERE`; the innermost operator, and that
+whose work the shapes tell, or -1; the spot that this time is charged to as time in operators,
+`None` outside of them; the spot of the innermost mark or `NOWHERE`; the pass that a line which begins
+here is part of; the spots that called the compiled regions around it, innermost last; whether a
+gradient is added to a parameter."""
 
-    end_ns: int
-    place: int
-    """Number of a spot, or `NOWHERE`."""
-    op: int
-    work_op: int
-    charged: int | None
-    """The place that this time is charged to as time in operators; `None` outside of operators."""
-    mark: int
-    """The place of the innermost mark, or `NOWHERE`."""
-    of: Pass
-    """The pass that a line which begins here is part of."""
-    callers: tuple[int, ...] = ()
-    """The places that called the compiled regions around it, innermost last."""
-    in_accumulation: bool = False
-
-
-_OUTSIDE = _Frame(1 << 63, NOWHERE, -1, -1, None, NOWHERE, FORWARD)
+_OUTSIDE: _Frame = (1 << 63, NOWHERE, -1, -1, None, NOWHERE, FORWARD, (), False)
 _COLLECTIVE = re.compile(r"c10d::.*|record_param_comms")
 _REGION = "Torch-Compiled Region"
 _GRAPH = re.compile(
@@ -163,7 +177,10 @@ class _Sweep:
         self.node_numbers: dict[tuple[int, int], int] = {}
         self.spots: list[_Spot] = []
         self.spot_numbers: dict[_Spot, int] = {}
-        self.forward: dict[tuple[int, int], int] = {}  # (thread, sequence) → spot
+        self.line_spots: defaultdict[Pass, dict[int, int]] = defaultdict(dict)
+        self.library_spots: dict[tuple[int, int, Pass], int] = {}
+        self.forward: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        """By thread and sequence number: the spot."""
         self.op_ns: defaultdict[int, int] = defaultdict(int)
         self.self_ns: defaultdict[int, int] = defaultdict(int)
         self.within_ns: defaultdict[int, int] = defaultdict(int)
@@ -176,6 +193,7 @@ class _Sweep:
         self.loose: defaultdict[int, array[int]] = defaultdict(lambda: array("i"))
         """Rows by thread that stand in no line and no node."""
         names = timeline.names.values
+        self.turns = [Turns() for _ in timeline.threads.values]
         self.is_node = array("b", [name.startswith(_NODE) for name in names])
         self.is_accumulation = array("b", [name.endswith(_ACCUMULATE) for name in names])
         self.is_collective = array("b", [bool(_COLLECTIVE.fullmatch(name)) for name in names])
@@ -207,20 +225,17 @@ class _Sweep:
         self.waiting_thread = self._waiting_threads()
         self._place_loose(rows_by_thread)
         places, line_of, number = self._resolve()
-        unknown = NOWHERE
-        place_of = self.place_of
-        for row, place in enumerate(place_of):
-            if place != unknown:
-                place_of[row] = number.get(place, unknown)
+        # The last one is that of `NOWHERE`, which is -1.
+        numbers = [number.get(spot, NOWHERE) for spot in range(len(self.spots))] + [NOWHERE]
 
         def renumber(costs: dict[int, int]) -> dict[int, int]:
             total: defaultdict[int, int] = defaultdict(int)
-            for place, ns in costs.items():
-                total[number.get(place, unknown)] += ns
+            for spot, ns in costs.items():
+                total[numbers[spot]] += ns
             return dict(total)
 
         return Attribution(
-            place_of=place_of,
+            place_of=array("i", map(numbers.__getitem__, self.place_of)),
             op_of=self.op_of,
             work_op_of=self.work_op_of,
             places=places,
@@ -232,7 +247,8 @@ class _Sweep:
             works=self.works,
             waiting_thread=self.waiting_thread,
             forward_threads=self.thread_of,
-            lines_by_sequence=self._lines_by_sequence(),
+            turns=self.turns,
+            find_lines_by_sequence=self._lines_by_sequence,
         )
 
     def _python_ns(self) -> dict[int, int]:
@@ -247,152 +263,202 @@ class _Sweep:
     def _lines_by_sequence(self) -> dict[int, tuple[str, int]]:
         """Numbers are counted by thread: one that two threads used for two lines is left out."""
         found: defaultdict[int, set[tuple[str, int]]] = defaultdict(set)
-        for (_, sequence), place in self.forward.items():
-            base = self.spots[place].base if place >= 0 else NOWHERE
-            if base in self.timeline.marks:
-                found[sequence].add(self.timeline.marks[base])
+        for spots in self.forward.values():
+            for sequence, place in spots.items():
+                base = self.spots[place].base if place >= 0 else NOWHERE
+                if base in self.timeline.marks:
+                    found[sequence].add(self.timeline.marks[base])
         return {sequence: next(iter(lines)) for sequence, lines in found.items() if len(lines) == 1}
 
-    def _rows_by_thread(self) -> list[array[int]]:
-        host = self.timeline.host
-        by_thread = [array("i") for _ in self.timeline.threads.values]
+    def _rows_by_thread(self) -> list[list[int]]:
+        host, first = self.timeline.host, self.timeline.start_ns
+        by_thread: list[list[int]] = [[] for _ in self.timeline.threads.values]
         for row, thread in enumerate(host.thread):
             by_thread[thread].append(row)
-        start, end, external = host.start_ns, host.end_ns, host.external_id
-        ordered: list[array[int]] = []
+        # Numbers from the start on are exact as floats, which are faster to compare.
+        moments = array("d", [start - first for start in host.start_ns])
         for rows in by_thread:
-            # Outer before inner: earlier start, then later end, then (old traces have whole
-            # microseconds, so both may tie) the operator that torch numbered first; calls last.
-            order = sorted(rows, key=lambda row: external[row] if external[row] >= 0 else 1 << 62)
-            order.sort(key=end.__getitem__, reverse=True)
-            order.sort(key=start.__getitem__)
-            ordered.append(array("i", order))
-        return ordered
+            rows.sort(key=moments.__getitem__)
+            self._sort_ties(rows)
+        return by_thread
 
-    def _sweep(self, thread: int, rows: array[int]) -> None:
+    def _sort_ties(self, rows: list[int]) -> None:
+        """Outer before inner: of those that start at once the one that ends later, then (old traces
+        have whole microseconds, so both may tie) the operator that torch numbered first; calls
+        last."""
+        host = self.timeline.host
+        end, external = host.end_ns, host.external_id
+        starts = [host.start_ns[row] for row in rows]
+        ties = list(compress(count(), map(eq, starts, islice(starts, 1, None))))
+        done = -1
+        for tie in ties:
+            if tie < done:
+                continue
+            done = bisect_right(starts, starts[tie], tie)
+            rows[tie:done] = sorted(
+                sorted(rows[tie:done]),
+                key=lambda row: (-end[row], external[row] if external[row] >= 0 else 1 << 62),
+            )
+
+    def _sweep(self, thread: int, rows: list[int]) -> None:
         timeline = self.timeline
         host = timeline.host
-        starts, ends, kinds, names = host.start_ns, host.end_ns, host.kind, host.name
-        links, forwards, shapes = host.link, host.forward_thread, host.shape
+        ends, links, forwards, shapes = host.end_ns, host.link, host.forward_thread, host.shape
         place_of, op_of, work_op_of = self.place_of, self.op_of, self.work_op_of
         is_node, is_accumulation = self.is_node, self.is_accumulation
         is_region, is_graph = self.is_region, self.is_graph
         is_collective = self.is_collective
+        is_special = array("b", map(max, is_node, is_accumulation, is_graph, is_collective))
+        has_work = timeline.shapes.known
         line_kind, checkpoints = self.line_kind, self.checkpoints
-        modules, small_modules = self.modules, self.small_modules
         op_ns, self_ns, within_ns = self.op_ns, self.self_ns, self.within_ns
         called_marks, gaps_ns = self.called_marks, self.gaps_ns
+        turns = self.turns[thread]
+        busy, turning = turns.busy, turns.rows
         stack = [_OUTSIDE]
         closed = _OUTSIDE
+        until, spot, op, work_op, charged, mark, of, callers, accumulates = _OUTSIDE
         worked_until = -1  # the end of the last operator in `works`
         last_node = NOWHERE
-        served, loose = self.node_threads[thread], self.loose[thread]
-        window_start, window_end = self.window_ns
-        for position, row in enumerate(rows):
-            start = starts[row]
-            counts = window_start <= start < window_end
-            while stack[-1].end_ns <= start:
-                closed = stack.pop()
-            outer = stack[-1]
-            kind = kinds[row]
-            if kind == CALL:
-                place_of[row] = outer.place
-                op_of[row] = outer.op
-                work_op_of[row] = outer.work_op
-                if outer.place == NOWHERE:
-                    loose.append(row)
-                continue
-            # What says that it ended after what it began in would be counted twice.
-            end, name = min(ends[row], outer.end_ns), names[row]
-            duration = end - start
-            if kind == OP:
-                place, work_op, of = outer.place, outer.work_op, outer.of
-                in_accumulation = outer.in_accumulation
-                sequence = links[row]
-                if forwards[row]:
-                    if sequence >= 0:
-                        place = self._node(forwards[row], sequence)
-                        self.backward_starts[thread, start] = forwards[row]
-                        served[forwards[row]] += 1
-                        last_node, of = place, BACKWARD
-                elif is_accumulation[name]:
-                    place, of, in_accumulation = last_node, BACKWARD, True
-                elif in_accumulation and is_collective[name]:
-                    place = outer.mark
-                elif is_node[name]:
-                    place, of = self._node_within(rows, position), BACKWARD
-                elif sequence >= 0:
-                    if is_graph[name] and outer.callers:
-                        place = outer.callers[-1]
-                    self.forward[thread, sequence] = place
-                elif is_graph[name] and outer.callers:
-                    place = outer.callers[-1]
-                shape = shapes[row]
-                if shape > 0:
-                    work_op = row
-                if shape >= 0 and counts and start >= worked_until:
-                    work = timeline.shapes.work(shape)
-                    if work.flop is not None or work.minimal_bytes is not None:
-                        self.works.append(row)
-                        worked_until = end
-                if counts and outer.charged is None and outer.mark != NOWHERE:
-                    within_ns[outer.mark] += duration
-                if counts and outer.charged != place:
-                    op_ns[place] += duration
-                    if outer.charged is not None:
-                        op_ns[outer.charged] -= duration
-                charged = place if counts else None
-                callers = outer.callers
-                if is_region[name]:
-                    callers = (*callers, place)
-                frame = _Frame(
-                    end, place, row, work_op, charged, outer.mark, of, callers, in_accumulation
-                )
-            elif kind == line_kind:
-                place = self._spot(_Spot(name, NOWHERE, None, outer.of))
-                if counts:
-                    self_ns[place] += duration
-                    if outer.mark != NOWHERE:
-                        self_ns[outer.mark] -= duration
-                        called_marks[outer.mark] += 1
-                        if closed.mark not in (outer.mark, NOWHERE):
-                            gaps_ns.append(start - closed.end_ns)
-                    if outer.charged is not None:
-                        op_ns[outer.charged] -= duration
-                        if outer.mark != NOWHERE:
-                            within_ns[outer.mark] -= duration
-                mark = place if counts else NOWHERE
-                callers = outer.callers
-                if len(callers) > 1 and callers[-1] == place:
-                    callers = callers[:-1]  # the rest of a function whose graph was broken
-                frame = _Frame(end, place, outer.op, -1, None, mark, outer.of, callers)
-            elif kind == LIBRARY_MARK:
-                place, of = outer.place, outer.of
-                if of == BACKWARD and name in checkpoints:
-                    of = RECOMPUTE
-                if place != NOWHERE:
-                    base, inside, module, own_pass = self.spots[place]
-                    if inside == NOWHERE or name not in small_modules:
-                        inside, module = name, modules.get(name, module)
-                    own_pass = RECOMPUTE if of == RECOMPUTE else own_pass
-                    place = self._spot(_Spot(base, inside, module, own_pass))
-                frame = outer._replace(end_ns=end, place=place, of=of)
-            else:
-                place = outer.place
-                frame = outer._replace(end_ns=end)
-                if is_region[name]:  # an annotation of the script's kind, in some versions
-                    frame = frame._replace(callers=(*outer.callers, place))
-            place_of[row] = place
-            stack.append(frame)
+        served, loose, forward = self.node_threads[thread], self.loose[thread], self.forward[thread]
+        starts = [host.start_ns[row] for row in rows]
+        first, last = (bisect_left(starts, moment) for moment in self.window_ns)
+        for counts, begin, stop in ((False, 0, first), (True, first, last), (False, last, None)):
+            own = rows[begin:stop]
+            kinds = bytes(map(host.kind.__getitem__, own))
+            if counts:
+                turns.work_count = kinds.count(OP) + kinds.count(CALL)
+                turns.leads = MARK in kinds or ANNOTATION in kinds
+            for row, kind, start, end, name in zip(
+                own,
+                kinds,
+                starts[begin:stop],
+                map(ends.__getitem__, own),
+                map(host.name.__getitem__, own),
+                strict=True,
+            ):
+                if start >= until:
+                    while until <= start:
+                        closed = stack.pop()
+                        until = stack[-1][0]
+                    until, spot, op, work_op, charged, mark, of, callers, accumulates = stack[-1]
+                if kind == CALL:
+                    place_of[row] = spot
+                    op_of[row] = op
+                    work_op_of[row] = work_op
+                    if spot == NOWHERE:
+                        loose.append(row)
+                    if counts and charged is None:
+                        busy.append((start, end))
+                    continue
+                if end > until:  # What says that it ended later would be counted twice.
+                    end = until
+                duration = end - start
+                if kind == OP:
+                    sequence = links[row]
+                    if forwards[row]:
+                        turning.append(row)
+                        turns.follows = turns.follows or counts
+                        if sequence >= 0:
+                            spot = last_node = self._node(forwards[row], sequence)
+                            self.backward_starts[thread, start] = forwards[row]
+                            served[forwards[row]] += 1
+                            of = BACKWARD
+                    elif is_special[name]:
+                        turning.append(row)
+                        if is_accumulation[name]:
+                            spot, of, accumulates = last_node, BACKWARD, True
+                        elif accumulates and is_collective[name]:
+                            spot = mark
+                        elif is_node[name]:
+                            spot, of = self._node_within(rows, starts, row), BACKWARD
+                        else:
+                            if is_graph[name] and callers:
+                                spot = callers[-1]
+                            if sequence >= 0:
+                                forward[sequence] = spot
+                    elif sequence >= 0:
+                        forward[sequence] = spot
+                    shape = shapes[row]
+                    if shape >= 0:
+                        if shape > 0:
+                            work_op = row
+                        if counts and start >= worked_until and has_work(shape):
+                            self.works.append(row)
+                            worked_until = end
+                    if counts:
+                        if charged is None:
+                            busy.append((start, ends[row]))
+                            op_ns[spot] += duration
+                            if mark != NOWHERE:
+                                within_ns[mark] += duration
+                        elif charged != spot:
+                            op_ns[spot] += duration
+                            op_ns[charged] -= duration
+                        charged = spot
+                    else:
+                        charged = None
+                    if is_region[name]:
+                        callers = (*callers, spot)
+                    op = row
+                elif kind == line_kind:
+                    turning.append(row)
+                    spot = self._line_spot(name, of)
+                    if counts:
+                        self_ns[spot] += duration
+                        if mark != NOWHERE:
+                            self_ns[mark] -= duration
+                            called_marks[mark] += 1
+                            if closed[5] not in (mark, NOWHERE):
+                                gaps_ns.append(start - closed[0])
+                        if charged is not None:
+                            op_ns[charged] -= duration
+                            if mark != NOWHERE:
+                                within_ns[mark] -= duration
+                    if len(callers) > 1 and callers[-1] == spot:
+                        callers = callers[:-1]  # the rest of a function whose graph was broken
+                    mark = spot if counts else NOWHERE
+                    work_op, charged, accumulates = -1, None, False
+                elif kind == LIBRARY_MARK:
+                    if of == BACKWARD and name in checkpoints:
+                        of = RECOMPUTE
+                    if spot != NOWHERE:
+                        spot = self._library_spot(spot, name, of)
+                else:
+                    turning.append(row)
+                    if is_region[name]:  # an annotation of the script's kind, in some versions
+                        callers = (*callers, spot)
+                place_of[row] = spot
+                until = end
+                stack.append((end, spot, op, work_op, charged, mark, of, callers, accumulates))
 
-    def _node_within(self, rows: array[int], position: int) -> int:
-        """The node that the engine's range at a position is about, where only the node's own range
-        has the number: what is done before and after it, for hooks and sums, is its work too."""
+    def _line_spot(self, name: int, of: Pass) -> int:
+        spots = self.line_spots[of]
+        spot = spots.get(name)
+        if spot is None:
+            spot = spots[name] = self._spot(_Spot(name, NOWHERE, None, of))
+        return spot
+
+    def _library_spot(self, outer: int, name: int, of: Pass) -> int:
+        """That of a library's line inside of another spot."""
+        spot = self.library_spots.get((outer, name, of))
+        if spot is None:
+            base, inside, module, own_pass = self.spots[outer]
+            if inside == NOWHERE or name not in self.small_modules:
+                inside, module = name, self.modules.get(name, module)
+            own_pass = RECOMPUTE if of == RECOMPUTE else own_pass
+            spot = self._spot(_Spot(base, inside, module, own_pass))
+            self.library_spots[outer, name, of] = spot
+        return spot
+
+    def _node_within(self, rows: list[int], starts: list[int], outer: int) -> int:
+        """The node that the engine's range in a row is about, where only the node's own range has
+        the number: what is done before and after it, for hooks and sums, is its work too."""
         host, names = self.timeline.host, self.timeline.names.values
-        end = host.end_ns[rows[position]]
-        name = names[host.name[rows[position]]].removeprefix(_NODE)
-        for following in range(position + 1, len(rows)):
-            row = rows[following]
+        end = host.end_ns[outer]
+        name = names[host.name[outer]].removeprefix(_NODE)
+        position = rows.index(outer, bisect_left(starts, host.start_ns[outer]))
+        for row in islice(rows, position + 1, None):
             if host.start_ns[row] >= end:
                 break
             if host.forward_thread[row] and host.link[row] >= 0:
@@ -427,11 +493,13 @@ class _Sweep:
                     waiting[thread] = caller
         return waiting
 
-    def _place_loose(self, rows_by_thread: list[array[int]]) -> None:
+    def _place_loose(self, rows_by_thread: list[list[int]]) -> None:
         """What an engine's thread does outside of nodes (DDP ends its communication there) to the
         line that waits for the backward pass."""
         host = self.timeline.host
         for thread, caller in self.waiting_thread.items():
+            if not self.loose[thread]:
+                continue
             marks = [
                 row
                 for row in rows_by_thread[caller]
@@ -501,22 +569,18 @@ class _Sweep:
         One that makes several (writing into a view, or over a list of tensors) has the number of
         the first: the others lie between it and the next operator's.
         """
-        forward = self.forward.get((thread, sequence))
+        spots = self.forward.get(thread, {})
+        forward = spots.get(sequence)
         if forward is not None:
             return forward
-        sequences = self._sequences[thread]
+        sequences = self._sequences.get(thread, [])
         next_one = bisect_right(sequences, sequence)
-        if 0 < next_one < len(sequences):
-            return self.forward[thread, sequences[next_one - 1]]
-        return NOWHERE
+        return spots[sequences[next_one - 1]] if 0 < next_one < len(sequences) else NOWHERE
 
     @cached_property
-    def _sequences(self) -> defaultdict[int, list[int]]:
+    def _sequences(self) -> dict[int, list[int]]:
         """The numbers of forward operators by thread, in order."""
-        sequences: defaultdict[int, list[int]] = defaultdict(list)
-        for thread, sequence in sorted(self.forward):
-            sequences[thread].append(sequence)
-        return sequences
+        return {thread: sorted(spots) for thread, spots in self.forward.items()}
 
     def _forward_threads(self) -> dict[int, int]:
         """Which thread torch means by each `Fwd thread id`, which is a number of its own.
@@ -534,13 +598,13 @@ class _Sweep:
         sequences: defaultdict[int, set[int]] = defaultdict(set)
         for forward_thread, sequence in self.nodes:
             sequences[forward_thread].add(sequence)
-        threads = sorted({thread for thread, _ in self.forward})
+        threads = sorted(thread for thread, spots in self.forward.items() if spots)
         for forward_thread, wanted in sequences.items():
             if not votes[forward_thread]:
                 for thread in threads:
-                    count = sum((thread, sequence) in self.forward for sequence in wanted)
-                    if count:
-                        votes[forward_thread][thread] = count
+                    known = len(wanted & self.forward[thread].keys())
+                    if known:
+                        votes[forward_thread][thread] = known
         return {
             forward_thread: max(counts, key=lambda thread: (counts[thread], -thread))
             for forward_thread, counts in votes.items()

@@ -36,9 +36,8 @@ def script_ranges(
     host, names = timeline.host, timeline.names.values
     own = {name for name, text in enumerate(names) if not _NOT_THE_SCRIPT_S.match(text)}
     ranges: defaultdict[int, list[int]] = defaultdict(list)
-    for row, kind in enumerate(host.kind):
-        begins = window_ns[0] <= host.start_ns[row] < window_ns[1]
-        if kind == ANNOTATION and host.name[row] in own and begins:
+    for row in host.of_kind(ANNOTATION):
+        if host.name[row] in own and window_ns[0] <= host.start_ns[row] < window_ns[1]:
             ranges[host.thread[row]].append(row)
     if not ranges:
         return ()

@@ -63,6 +63,11 @@ class ShapeTable:
             self._works.append(work_of(name, *(json.loads(part or "[]") for part in key[1:])))
         return number
 
+    def known(self, number: int) -> bool:
+        """Whether the shapes tell what it computes or moves."""
+        work = self._works[number]
+        return work.flop is not None or work.minimal_bytes is not None
+
     def work(self, number: int) -> Work:
         return self._works[number]
 

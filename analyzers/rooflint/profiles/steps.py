@@ -53,9 +53,7 @@ def _annotated(timeline: Timeline, pattern: re.Pattern[str]) -> tuple[tuple[int,
     """Ranges that the profiler or the optimizer opened, in order, none inside of another."""
     host, names = timeline.host, timeline.names.values
     found = {name for name, text in enumerate(names) if pattern.fullmatch(text)}
-    rows = [
-        row for row, kind in enumerate(host.kind) if kind == ANNOTATION and host.name[row] in found
-    ]
+    rows = [row for row in host.of_kind(ANNOTATION) if host.name[row] in found]
     rows.sort(key=lambda row: (host.start_ns[row], -host.end_ns[row]))
     spans: list[tuple[int, int]] = []
     for row in rows:
@@ -68,9 +66,10 @@ def _annotated(timeline: Timeline, pattern: re.Pattern[str]) -> tuple[tuple[int,
 def _looped(timeline: Timeline, loops: Loops) -> tuple[tuple[tuple[int, int], ...], int]:
     """The iterations of the loop that runs longest, without those that warm up."""
     best: list[tuple[int, int]] = []
+    marks = timeline.host.of_kind(MARK) if loops else ()
     for path, ranges in sorted(loops.items()):
         for first, last in ranges:
-            iterations = _iterations(timeline, path, first, last)
+            iterations = _iterations(timeline, marks, path, first, last)
             if _length(iterations) > _length(best):
                 best = iterations
     if not best:
@@ -83,12 +82,14 @@ def _looped(timeline: Timeline, loops: Loops) -> tuple[tuple[tuple[int, int], ..
     return tuple(best[dropped:]), dropped
 
 
-def _iterations(timeline: Timeline, path: str, first: int, last: int) -> list[tuple[int, int]]:
+def _iterations(
+    timeline: Timeline, marked: Sequence[int], path: str, first: int, last: int
+) -> list[tuple[int, int]]:
     """From one mark of the loop's header to the next, where a line of the body follows."""
     host, marks = timeline.host, timeline.marks
     own = {name: line for name, (marked, line) in marks.items() if marked == path}
     header = {name for name, line in own.items() if line == first}
-    rows = [row for row in range(len(host)) if host.kind[row] == MARK and host.name[row] in own]
+    rows = [row for row in marked if host.name[row] in own]
     threads = {host.thread[row] for row in rows if host.name[row] in header}
     if len(threads) != 1:
         return []

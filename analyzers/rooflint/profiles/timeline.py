@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 from itertools import compress, repeat
 from math import isfinite
 from operator import add, mul
@@ -80,6 +81,16 @@ class HostRows:
 
     def __len__(self) -> int:
         return len(self.start_ns)
+
+    def of_kind(self, kind: int) -> array[int]:
+        """The rows of one kind."""
+        rows = array("i")
+        kinds = self.kind.tobytes()
+        row = kinds.find(kind)
+        while row >= 0:
+            rows.append(row)
+            row = kinds.find(kind, row + 1)
+        return rows
 
 
 @dataclass
@@ -171,14 +182,16 @@ class Timeline:
     untimed_count: int = 0
     """Events that CUPTI could not time: it says so by start and end at zero."""
 
-    @property
+    @cached_property
+    def calls(self) -> array[int]:
+        """The host rows of driver calls, once all were read."""
+        return self.host.of_kind(CALL)
+
+    @cached_property
     def device_kind(self) -> Literal["cuda", "rocm", "cpu", "other"]:
         """What the run ran on, by what it called."""
-        calls = {
-            self.names.values[name]
-            for name, kind in zip(self.host.name, self.host.kind, strict=True)
-            if kind == CALL
-        }
+        called = set(map(self.host.name.__getitem__, self.calls))
+        calls = [self.names.values[name] for name in called]
         if any(name.startswith("hip") for name in calls) or any(
             key.startswith(("hip_", "roctracer")) for key in self.header
         ):

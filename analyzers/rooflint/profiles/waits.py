@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from rooflint.profiles.timeline import CALL, COPY, Timeline
+from rooflint.profiles.timeline import COPY, Timeline
 
 SYNCHRONIZE = re.compile(r"(?:cuda|hip|cu)(?:Device|Stream|Event|Ctx)Synchronize(?:_ptsz)?")
 """Calls that do nothing but wait."""
@@ -94,9 +94,7 @@ def find_waits(
     has_work = _work_at(timeline, launched) if any(is_free) else None
     blocking: list[int] = []
     copies: list[int] = []
-    for row in range(len(host)):
-        if host.kind[row] != CALL:
-            continue
+    for row in timeline.calls:
         name = host.name[row]
         if (
             is_sync[name]
