@@ -132,10 +132,10 @@ class _Spot(NamedTuple):
 
 _Frame = tuple[int, int, int, int, int | None, int, Pass, tuple[int, ...], bool]
 """What is open around an event: its end; its spot or `NOWHERE`; the innermost operator, and that
-whose work the shapes tell, or -1; the spot that this time is charged to as time in operators,
-`None` outside of them; the spot of the innermost mark or `NOWHERE`; the pass that a line which begins
-here is part of; the spots that called the compiled regions around it, innermost last; whether a
-gradient is added to a parameter."""
+whose work the shapes tell, or -1; the spot that this time is charged to as time in operators, if it
+is; the spot of the innermost mark or `NOWHERE`; the pass that a line which begins here is part of;
+the spots that called the compiled regions around it, innermost last; whether a gradient is added to
+a parameter."""
 
 _OUTSIDE: _Frame = (1 << 63, NOWHERE, -1, -1, None, NOWHERE, FORWARD, (), False)
 _COLLECTIVE = re.compile(r"c10d::.*|record_param_comms")
