@@ -13,6 +13,7 @@
 - `activities`: what was done when, as it can be drawn
 - `adopted`: which files at hand are those of a trace that came without them
 - `costs`: all of these, added up by line and kernel
+- `kept`: what reading a large recording gave, beside it
 - `counters`, `counter_join`: what ncu's metrics mean, and whose kernel they are
 - `measured_peaks`: what was measured that GPUs reach
 """
@@ -38,9 +39,26 @@ def read(path: str | Path, find: Find | None = None) -> Recording:
     from rooflint.profiles.torch_trace import without_garbage_collection
 
     with without_garbage_collection():
-        recording = _read(Path(path), find)
+        recording = _read_once(Path(path), find)
     driver = recording.versions.get("driver")
     return replace(recording, measured_peaks=find_peaks(recording.device, driver))
+
+
+def _read_once(path: Path, find: Find | None) -> Recording:
+    """What reading a large recording gave is kept beside it."""
+    from rooflint.profiles import kept
+
+    key = kept.key_of(path)
+    if key is None:
+        return _read(path, find)
+    recording = kept.find(path, key, find)
+    if recording is None:
+        asked = kept.Asked(find)
+        recording = _read(path, asked if find else None)
+        # A report that could not be read may be once ncu-report is installed.
+        if recording.counters_ratio is not None or not (path / "counters.ncu-rep").is_file():
+            kept.keep(path, key, asked, recording)
+    return recording
 
 
 def _read(path: Path, find: Find | None) -> Recording:

@@ -97,7 +97,13 @@ class ReplayedSteps:
 class Replay:
     """The recorded steps, to be run with something gone."""
 
-    def __init__(self, steps: ReplayedSteps, plain_step_us: float | None = None) -> None:
+    def __init__(
+        self,
+        steps: ReplayedSteps,
+        plain_step_us: float | None = None,
+        recorder_ns: float | None = None,
+    ) -> None:
+        """`recorder_ns`: what an event costs the recorder, if that is known already."""
         self._steps = steps
         self._passes = 1 + ceil(WARM_UP_STEPS / steps.step_count)
         self._launching = {call.place for call in steps.calls if call.kernels}
@@ -113,11 +119,12 @@ class Replay:
         self.waiting = {call.place for call in steps.calls if call.action.kind in _WAITS}
         """The lines that wait in these steps."""
         self.copying = {call.place for call in steps.calls if call.copies}
-        self._recorder_ns = 0.0
+        self._recorder_ns = recorder_ns or 0.0
         self._unchanged = self._changed(Change())
-        if plain_step_us is not None:
+        if plain_step_us is not None and recorder_ns is None:
             self._recorder_ns = self._find_recorder_ns(plain_step_us * 1000)
             self._unchanged = self._changed(Change())
+        self.made_from = steps, plain_step_us, self._recorder_ns
         self.step_us = self._long_run_us(Change())
         if plain_step_us is not None:
             self.step_us = min(self.step_us, plain_step_us)
