@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress, count, islice
-from operator import eq
+from operator import eq, gt
 from typing import Literal, NamedTuple
 
 from rooflint.profiles.timeline import (
@@ -220,7 +220,7 @@ class _Sweep:
     def run(self) -> Attribution:
         rows_by_thread = self._rows_by_thread()
         for thread, rows in enumerate(rows_by_thread):
-            self._sweep(thread, rows)
+            self._sweep(thread, rows, self._sort(rows))
         self.thread_of = self._forward_threads()
         self.waiting_thread = self._waiting_threads()
         self._place_loose(rows_by_thread)
@@ -271,36 +271,36 @@ class _Sweep:
         return {sequence: next(iter(lines)) for sequence, lines in found.items() if len(lines) == 1}
 
     def _rows_by_thread(self) -> list[list[int]]:
-        host, first = self.timeline.host, self.timeline.start_ns
         by_thread: list[list[int]] = [[] for _ in self.timeline.threads.values]
-        for row, thread in enumerate(host.thread):
+        for row, thread in enumerate(self.timeline.host.thread):
             by_thread[thread].append(row)
-        # Numbers from the start on are exact as floats, which are faster to compare.
-        moments = array("d", [start - first for start in host.start_ns])
-        for rows in by_thread:
-            rows.sort(key=moments.__getitem__)
-            self._sort_ties(rows)
         return by_thread
 
-    def _sort_ties(self, rows: list[int]) -> None:
-        """Outer before inner: of those that start at once the one that ends later, then (old traces
-        have whole microseconds, so both may tie) the operator that torch numbered first; calls
-        last."""
-        host = self.timeline.host
-        end, external = host.end_ns, host.external_id
-        starts = [host.start_ns[row] for row in rows]
-        ties = list(compress(count(), map(eq, starts, islice(starts, 1, None))))
-        done = -1
-        for tie in ties:
-            if tie < done:
-                continue
-            done = bisect_right(starts, starts[tie], tie)
-            rows[tie:done] = sorted(
-                sorted(rows[tie:done]),
-                key=lambda row: (-end[row], external[row] if external[row] >= 0 else 1 << 62),
-            )
+    def _sort(self, rows: list[int]) -> list[int]:
+        """Outer before inner; the moments at which they start.
 
-    def _sweep(self, thread: int, rows: list[int]) -> None:
+        Of those that start at once the one that ends later is first, then (old traces have whole
+        microseconds, so both may tie) the operator that torch numbered first; calls last.
+        """
+        host, first = self.timeline.host, self.timeline.start_ns
+        end, external = host.end_ns, host.external_id
+        # Numbers from the start on are exact as floats, which are faster to compare.
+        moments = [float(host.start_ns[row] - first) for row in rows]
+        if any(map(gt, moments, islice(moments, 1, None))):
+            order = sorted(range(len(rows)), key=moments.__getitem__)
+            rows[:] = [rows[index] for index in order]
+        starts = [host.start_ns[row] for row in rows]
+        done = -1
+        for tie in list(compress(count(), map(eq, starts, islice(starts, 1, None)))):
+            if tie >= done:
+                done = bisect_right(starts, starts[tie], tie)
+                rows[tie:done] = sorted(
+                    rows[tie:done],
+                    key=lambda row: (-end[row], external[row] if external[row] >= 0 else 1 << 62),
+                )
+        return starts
+
+    def _sweep(self, thread: int, rows: list[int], starts: list[int]) -> None:
         timeline = self.timeline
         host = timeline.host
         ends, links, forwards, shapes = host.end_ns, host.link, host.forward_thread, host.shape
@@ -321,7 +321,6 @@ class _Sweep:
         worked_until = -1  # the end of the last operator in `works`
         last_node = NOWHERE
         served, loose, forward = self.node_threads[thread], self.loose[thread], self.forward[thread]
-        starts = [host.start_ns[row] for row in rows]
         first, last = (bisect_left(starts, moment) for moment in self.window_ns)
         for counts, begin, stop in ((False, 0, first), (True, first, last), (False, last, None)):
             own = rows[begin:stop]

@@ -521,7 +521,10 @@ def _key(value: object) -> str | bytes:
     """The JSON text of an argument, whichever decoder made it; empty if it was not recorded."""
     if value is None:
         return b""
-    if isinstance(value, (list, dict, str, int, float, Decimal)):
+    if type(value) in _DECODED:
         return json.dumps(value, default=float)
     text = bytes(cast(bytes, value))  # msgspec's Raw
     return b"" if text == b"null" else text
+
+
+_DECODED = frozenset((list, dict, str, int, bool, float, Decimal))

@@ -240,11 +240,11 @@ class _Reader:
         self.threads = _Known(self._add_thread)
         self.streams = _Known(self._add_stream)
         self.launch_shapes = _Known(self._add_launch_shape)
-        self.kinds: dict[int, int] = {}
+        self.kinds: list[int] = []
         """By name: what an operator of this name is."""
-        self.shapes: dict[int, int] = {}
+        self.shapes: list[int] = []
         """By name: the entry of all its operators in the shape table, or `ASKED`."""
-        self.functions: dict[int, int] = {}
+        self.functions: list[int] = []
         """By name: what a Python function of this name is; -1: nothing of the user's."""
 
     def add(self, grouped: Grouped) -> None:
@@ -311,9 +311,10 @@ class _Reader:
     def _add_host(
         self, kind: int, events: Sequence[Event], starts: list[int], ends: list[int]
     ) -> None:
-        names = [self.names[event.name] for event in events]
+        known, functions = self.names, self.functions
+        names = [known[event.name] for event in events]
         if kind == FUNCTION:
-            kept = [self.functions[name] >= 0 for name in names]
+            kept = [functions[name] >= 0 for name in names]
             if not all(kept):
                 events, names = list(compress(events, kept)), list(compress(names, kept))
                 starts, ends = list(compress(starts, kept)), list(compress(ends, kept))
@@ -324,7 +325,7 @@ class _Reader:
         threads = self.threads
         host.thread.extend([threads[event.pid, event.tid] for event in events])
         if kind == FUNCTION:
-            host.kind.extend([self.functions[name] for name in names])
+            host.kind.extend([functions[name] for name in names])
             host.external_id.extend(_NONE * count)
         else:
             host.external_id.extend(_ids([event.args.external_id for event in events]))
@@ -444,6 +445,9 @@ class _Reader:
         if "%" in clean and self.own_paths and clean.rpartition(":")[0] not in self.own_paths:
             clean = _as_named(clean)
         name = timeline.names.number(clean)
+        missing = len(timeline.names.values) - len(self.kinds)
+        for by_name in (self.kinds, self.shapes, self.functions):
+            by_name.extend([-1] * missing)
         self.kinds[name] = ANNOTATION if clean.startswith(_ANNOTATIONS) else OP
         self.shapes[name] = timeline.shapes.shape_of_all(text)
         self.functions[name] = -1
