@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from functools import reduce
-from io import BufferedIOBase
 from math import isfinite
 from typing import Any, Literal, Protocol, cast
 
@@ -135,13 +134,13 @@ _UNREAD = ("Trace", "ac2g", "async_cpu_to_gpu")
 class ChromeTrace:
     """A trace while it is read: `header` is there at once, `events()` runs through it once."""
 
-    def __init__(self, file: BufferedIOBase, path: str) -> None:
+    def __init__(self, pieces: Iterator[bytes], path: str) -> None:
         self.path = path
         self.cut = False
         """The file ended before its events did."""
         self.broken_count = 0
         """Events that could not be decoded."""
-        self._file = file
+        self._pieces = pieces
         self._rest, self.header = self._read_header()
         self._decode = _Decoder(self._rest)
 
@@ -179,19 +178,15 @@ class ChromeTrace:
 
         One that is damaged unpacks to what nobody recorded, and its end is where that shows.
         """
-        parts: list[bytes] = []
-        missing = PIECE_BYTES
         try:
-            while missing > 0 and (part := self._file.read1(missing)):
-                parts.append(part)
-                missing -= len(part)
+            return next(self._pieces, b"")
         except EOFError:
             self.cut = True
+            return b""
         except BROKEN as error:
             raise ProfileError(
                 f"{self.path} is damaged in its compression: copy it again."
             ) from error
-        return b"".join(parts)
 
     def _read_header(self) -> tuple[bytes, dict[str, Any]]:
         buffer = self._read().removeprefix(b"\xef\xbb\xbf").lstrip()

@@ -5,8 +5,12 @@ from __future__ import annotations
 import gzip
 import lzma
 import zlib
-from io import BufferedIOBase
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from io import BufferedIOBase, BufferedReader
 from pathlib import Path
+from queue import Empty, Queue
+from threading import Event, Thread
 from typing import Literal
 
 from rooflint.model import ProfileError
@@ -29,6 +33,64 @@ def open_packed(path: Path) -> BufferedIOBase:
         return path.open("rb")
     except OSError as error:
         raise ProfileError(f"{path} cannot be opened: {error.strerror or error}.") from error
+
+
+def read_pieces(path: Path, size: int) -> Generator[bytes]:
+    """The file's bytes, so many at a time, unpacked in a thread of its own where they are packed:
+    that lets other threads run.
+
+    Of a packed file that is cut off, all that can be unpacked; then it raises `EOFError`.
+    """
+    with open_packed(path) as file:
+        pieces = _pieces(file, size)
+        yield from pieces if isinstance(file, BufferedReader) else _ahead(pieces)
+
+
+def _pieces(file: BufferedIOBase, size: int) -> Generator[bytes]:
+    parts: list[bytes] = []
+    missing = size
+    try:
+        while part := file.read1(missing):
+            parts.append(part)
+            missing -= len(part)
+            if not missing:
+                yield b"".join(parts)
+                parts, missing = [], size
+    except EOFError:
+        if parts:
+            yield b"".join(parts)
+        raise
+    yield b"".join(parts)
+
+
+def _ahead(pieces: Iterator[bytes]) -> Generator[bytes]:
+    """The next few are made while the last one is used."""
+    ready: Queue[bytes | Exception | None] = Queue(8)
+    left = Event()
+
+    def make() -> None:
+        end = None
+        try:
+            for piece in pieces:
+                ready.put(piece)
+                if left.is_set():
+                    return
+        except Exception as error:
+            end = error
+        ready.put(end)
+
+    thread = Thread(target=make, daemon=True)
+    thread.start()
+    try:
+        while (piece := ready.get()) is not None:
+            if isinstance(piece, Exception):
+                raise piece
+            yield piece
+    finally:
+        left.set()
+        while thread.is_alive():
+            with suppress(Empty):
+                ready.get(timeout=0.01)
 
 
 def read_all(path: Path) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import re
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -13,10 +13,11 @@ from statistics import fmean, median
 from typing import Any, cast
 
 from rooflint.model import Device, ProfileError, Recording, Step
+from rooflint.profiles import chrome_json
 from rooflint.profiles.adopted import Find, adopt, place_functions
 from rooflint.profiles.chrome_json import ChromeTrace
 from rooflint.profiles.costs import Costs, count_costs
-from rooflint.profiles.streams import open_packed
+from rooflint.profiles.streams import read_pieces
 from rooflint.profiles.timeline import OP, Timeline, read_timeline
 
 
@@ -32,8 +33,9 @@ def read_trace(path: Path, find: Find | None = None) -> Recording:
 
 def load_timeline(path: Path, own_paths: frozenset[str] = frozenset()) -> Timeline:
     """The events of a trace, packed or not."""
-    with open_packed(path) as file, without_garbage_collection():
-        timeline = read_timeline(ChromeTrace(file, str(path)), own_paths)
+    pieces = read_pieces(path, chrome_json.PIECE_BYTES)
+    with closing(pieces), without_garbage_collection():
+        timeline = read_timeline(ChromeTrace(pieces, str(path)), own_paths)
     if not timeline.event_count:
         raise ProfileError(
             f"{path} holds no events of torch.profiler: "
