@@ -90,6 +90,13 @@ def test_of_files_that_fit_alike_none_is_taken_and_of_others_the_one_that_fits(t
     assert dict(rooflint.read_recording(trace, [tmp_path]).sources) == {}
 
 
+def test_settings_that_make_no_sense_do_not_keep_a_trace_from_being_read(tmp_path: Path):
+    trace = made(tmp_path)
+    project(tmp_path)
+    (tmp_path / "pyproject.toml").write_text("[tool.rooflint]\nspeed = 9\n")
+    assert rooflint.read_recording(trace, [tmp_path]).lines
+
+
 def test_a_file_of_which_only_lines_without_functions_are_named_is_not_taken(tmp_path: Path):
     trace = TraceMaker().host("python_function", "src/train.py(22): <module>", 0, 100, MAIN)
     trace.launch(10, 15, 30, 1)

@@ -98,17 +98,21 @@ def texts_named(
 ) -> dict[str, str]:
     """The Python files below some folders that have one of these names, with their texts.
 
-    Folders that take long to go through are gone through in part.
+    Folders that take long to go through, or whose settings make no sense, are gone through in part.
     """
     found: dict[str, str] = {}
     cancelled = Event()
     timer = Timer(SEARCH_S, cancelled.set)
     timer.start()
-    for root in roots:
-        for path in _walk(Path(root), configs, cancelled):
-            if Path(path).name in names and (text := text_of(path)) is not None:
-                found[path] = text
-    timer.cancel()
+    try:
+        for root in roots:
+            for path in _walk(Path(root), configs, cancelled):
+                if Path(path).name in names and (text := text_of(path)) is not None:
+                    found[path] = text
+    except RooflintError:
+        pass
+    finally:
+        timer.cancel()
     return found
 
 
