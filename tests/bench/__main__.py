@@ -1,7 +1,7 @@
 """Measures rooflint against what nobody can do without and against other tools, side by side.
 
 python -m tests.bench            all, which takes an hour; writes docs/benchmarks.md and .json
-python -m tests.bench check      one part: check or editor
+python -m tests.bench check      one part: check, editor or recordings
 python -m tests.bench --quick    a minute, on what is at hand; writes nothing
 """
 
@@ -11,11 +11,11 @@ import argparse
 import json
 from collections.abc import Iterator
 
-from . import check, editor, quick
+from . import check, editor, quick, recordings
 from .page import machine, page, show
 from .timing import ROOT, Row
 
-PARTS = {"check": check, "editor": editor}
+PARTS = {"check": check, "editor": editor, "recordings": recordings}
 JSON, PAGE = ROOT / "docs" / "benchmarks.json", ROOT / "docs" / "benchmarks.md"
 
 

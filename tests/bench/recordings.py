@@ -73,7 +73,7 @@ def make_trace(path: Path, events: int) -> int:
     with path.open("w", encoding="utf-8") as file:
         file.write(json.dumps(header, indent=2)[:-2] + ',\n  "traceEvents": [')
         for turn in range(-(-events // len(timed))):
-            for event in timed:
+            for event in timed[: events - count]:
                 file.write(("," if count else "") + "\n  " + _moved(event, turn, length, ids))
                 count += 1
         file.write("\n  ]\n}\n")
