@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import shutil
 import sys
 import tempfile
 from collections import defaultdict
@@ -19,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 if __package__:
-    from .timing import Row, in_turn, row
+    from .timing import Row, in_turn, row, spent
 else:
     sys.path.insert(0, str(Path(__file__).parents[2]))
-    from tests.bench.timing import Row, in_turn, row
+    from tests.bench.timing import Row, in_turn, row, spent
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "tests" / "profiles" / "recordings" / "line_trace.json.gz"
@@ -32,22 +33,18 @@ def measure(runs: int, events: int = 1_000_000) -> Iterator[Row]:
     """All that is said of recordings."""
     with tempfile.TemporaryDirectory() as name:
         trace = Path(name) / "trace.json"
-        count = make_trace(trace, events)
-        yield from of_trace(trace, f"{count:,} events", runs)
+        # By another process: what it needs would count as memory of those that are started here.
+        spent([*worker("make", trace), "--events", str(events)])
+        yield from of_trace(trace, f"{events:,} events", runs)
 
 
 def of_trace(trace: Path, what: str, runs: int) -> Iterator[Row]:
     """One trace, which stands alone in its folder; what is kept of it is left there."""
     packed = trace.with_suffix(".json.gz")
     if not packed.exists():
-        with gzip.open(packed, "wb", compresslevel=5) as file:
-            file.write(trace.read_bytes())
-
-    def worker(mode: str, path: Path = trace) -> list[str]:
-        return [sys.executable, str(Path(__file__).resolve()), "--worker", mode, str(path)]
-
-    modes = ("decode", "lines", "read")
-    commands = {mode: worker(mode) for mode in modes}
+        with trace.open("rb") as plain, gzip.open(packed, "wb", compresslevel=5) as file:
+            shutil.copyfileobj(plain, file)
+    commands = {mode: worker(mode, trace) for mode in ("decode", "lines", "read")}
     commands["packed"] = worker("read", packed)
     took = in_turn(runs, commands)
     decode = took["decode"]
@@ -55,12 +52,16 @@ def of_trace(trace: Path, what: str, runs: int) -> Iterator[Row]:
     yield row(f"all of {what}, CPU", took["read"].cpu_s, "CPU s", decode.cpu_s)
     yield row(f"all of {what}, memory", took["read"].peak_mib, "MiB", decode.peak_mib)
     yield row(f"{what}, packed against plain", took["packed"].wall_s, "s", took["read"].wall_s)
-    in_turn(1, {"first": worker("open")})
-    again = in_turn(runs, {"again": worker("open")})["again"]
+    in_turn(1, {"first": worker("open", trace)})
+    again = in_turn(runs, {"again": worker("open", trace)})["again"]
     yield row(f"{what}, opened again", again.wall_s, "s", took["read"].wall_s)
 
 
-def make_trace(path: Path, events: int) -> int:
+def worker(mode: str, path: Path) -> list[str]:
+    return [sys.executable, str(Path(__file__).resolve()), "--worker", mode, str(path)]
+
+
+def make_trace(path: Path, events: int) -> None:
     """Write the recorded steps again and again, as torch writes them."""
     with gzip.open(RECORDED) as file:
         header = json.load(file)
@@ -77,7 +78,6 @@ def make_trace(path: Path, events: int) -> int:
                 file.write(("," if count else "") + "\n  " + _moved(event, turn, length, ids))
                 count += 1
         file.write("\n  ]\n}\n")
-    return count
 
 
 _IDS = ("External id", "correlation", "Sequence number", "Ev Idx", "id")
@@ -98,9 +98,11 @@ def _moved(event: dict[str, Any], turn: int, length: float, ids: int) -> str:
     return json.dumps(event, indent=2).replace("\n", "\n  ")
 
 
-def work(mode: str, path: Path) -> None:
-    """One measured process."""
-    if mode == "decode":
+def work(mode: str, path: Path, events: int) -> None:
+    """One process."""
+    if mode == "make":
+        make_trace(path, events)
+    elif mode == "decode":
         decode(path)
     elif mode == "lines":
         print(sum(add_up_lines(path).values()))
@@ -163,7 +165,7 @@ def main() -> None:
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        work(options.worker, options.traces[0])
+        work(options.worker, options.traces[0], options.events)
         return
     rows: list[Row] = []
     if not options.traces:
