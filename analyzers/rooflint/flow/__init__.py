@@ -12,7 +12,8 @@ program's classes and the patterns of `match`, `autograd` its functions with a b
 own. `arrivals` are copies to the host that nothing has waited for yet; `compiled` is what
 torch.compile was given; `switches` slow every step while they are on. `indexing`, `timing`,
 `type_checks` and `places` say what their names say. `program` and `project` are the files, `follow`
-and `again` what following one found, `told` what it says of others, to be handed on.
+and `again` what following one found, `told` what it says of others, to be handed on
+(`written`).
 """
 
 from rooflint.flow.facts import CallFrom, Loop, Stop, Timing, Wait
