@@ -12,6 +12,7 @@ _GIVES_GPU = ("cuda", "gpu", "device", ".to(", "prepare", "oader")
 _MEASURES = ("time.", "time(", "timer", "clock", "perf_counter", "non_blocking", "synchronize")
 _TRAINS = (".backward(",)
 _MAY_SAY = (*_REPEATS, *_GIVES_GPU, *_MEASURES, *_TRAINS)
+_COMMENT = re.compile(r"(?:^|\s)\s*# .*$", re.MULTILINE)
 _CHANGES_CALLS = ("torch", "grad", *_GIVES_GPU, *_MEASURES)
 
 
@@ -21,8 +22,19 @@ def may_say_something(function: Function) -> bool:
     What runs once costs nothing worth telling, so a function without a loop has nothing to say;
     what it calls is followed by itself.
     """
-    text = function.block.segment(function.node)
+    text = _code_of(function)
     return any(word in text for word in _MAY_SAY)
+
+
+def _code_of(function: Function) -> str:
+    """The text of a function without what it says of itself."""
+    node, block = function.node, function.block
+    text = block.segment(node)
+    if not isinstance(node, ast.Lambda) and isinstance(first := node.body[0], ast.Expr):
+        said = first.value
+        if isinstance(said, ast.Constant) and isinstance(said.value, str) and len(node.body) > 1:
+            text = text.replace(block.segment(first), "", 1)
+    return _COMMENT.sub("", text) if "#" in text else text
 
 
 def is_training_step(function: Function) -> bool:
