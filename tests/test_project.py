@@ -12,6 +12,8 @@ from threading import Event
 import pytest
 
 import rooflint
+from rooflint.checking import check_files
+from rooflint.config import Config
 from rooflint.files import python_files
 from rooflint.flow.follow import Following
 from rooflint.flow.machine import Machine
@@ -334,19 +336,10 @@ def test_what_is_let_go_of_needs_no_collector(tmp_path: Path) -> None:
     gc.disable()
     try:
         before = _objects_of_programs()
-        _check_and_release(paths)
+        check_files(paths, [], {path.parent: Config() for path in map(Path, paths)}, 1, False)
         assert _objects_of_programs() == before
     finally:
         gc.enable()
-
-
-def _check_and_release(paths: list[str]) -> None:
-    project = rooflint.open_project(lambda: paths, _text)
-    for path in paths:
-        file = project.file(path)
-        assert file is not None
-        rooflint.check(file, project=project)
-        project.release(path)
 
 
 def _objects_of_programs() -> int:

@@ -86,7 +86,7 @@ def start(runs: int, root: Path) -> Row:
             times[name].append(client.start_ms)
             client.close()
     return row("start to the answer to `initialize`, against an empty pygls server",
-               median(times["ours"]), "ms", median(times["empty"]))  # fmt: skip
+               median(times["ours"]), "CPU ms", median(times["empty"]))  # fmt: skip
 
 
 def much(root: Path) -> Iterator[Row]:

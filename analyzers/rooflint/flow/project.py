@@ -182,14 +182,6 @@ class Project:
         self._users = None
         self._outdated.update(root for root, f in self._followings.items() if path in f.used)
 
-    def release(self, path: str) -> None:
-        """Forget a file and what is known of it, not what following it said of others."""
-        for root in self._about.pop(path, ()):
-            self._followings[root].flows.pop(path, None)
-        self._let_go(path)
-        self._told.pop(path, None)
-        self.program.drop(path)
-
     def _forget(self, path: str) -> None:
         """There is no such file any more, so following it said nothing."""
         self._forget_about(path)
