@@ -33,7 +33,7 @@ def main() -> None:
     for name in options.parts or PARTS:
         rows = list(told(PARTS[name].measure(options.runs)))
         known[name] = {"machine": machine(), "rows": rows}
-        JSON.write_text(json.dumps(known, indent=1) + "\n", "utf-8")
+        JSON.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", "utf-8")
         PAGE.write_text(page(known), "utf-8")
 
 
