@@ -97,6 +97,62 @@ def test_a_script_sees_and_does_what_it_would_alone(tmp_path: Path, ending: str)
 
 
 @needs_torch
+@pytest.mark.parametrize("how", ["alone", "debugged"])
+def test_an_unruly_script_does_what_it_would_alone_and_is_recorded(
+    tmp_path: Path, how: str
+) -> None:
+    """It deletes itself, stops the clocks, takes stderr away, counts operators, steps in a
+    debugger, asks for all of `sys.monitoring`, and raises what has no words."""
+    text = (SCRIPTS / "unruly.py").read_text()
+    script = tmp_path / "unruly.py"
+    script.write_text(text)
+    plain = subprocess.run(
+        [sys.executable, str(script), how], env=dict(os.environ), capture_output=True, text=True
+    )
+    script.write_text(text)
+    run = record(tmp_path, str(script), how)
+    assert (run.stdout, run.stderr, run.code) == (plain.stdout, plain.stderr, plain.returncode)
+    meta = run.meta
+    assert (run.folder / "sources" / f"{meta['files'][str(script)]['sha256']}.py").exists()
+    if how == "alone":
+        assert meta["exit"] == {"code": 1, "error": "Odd"}
+        assert meta["window"]["step_count"] == 3
+
+
+def test_the_traceback_of_a_torch_that_cannot_be_imported_is_that_of_a_plain_run(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "torch.py").write_text("def load():\n    raise ValueError('no GPU')\nload()\n")
+    (tmp_path / "imports.py").write_text("import torch\n")
+    plain = subprocess.run(
+        [sys.executable, "imports.py"], cwd=tmp_path, capture_output=True, text=True
+    )
+    run = record(tmp_path, "imports.py", cwd=tmp_path)
+    assert (run.stderr, run.code) == (plain.stderr, plain.returncode)
+    assert run.meta["exit"] == {"code": 1, "error": "ValueError: no GPU"}
+
+
+@needs_torch
+def test_a_script_that_starts_itself_anew_is_recorded_until_it_becomes_another_program(
+    tmp_path: Path,
+) -> None:
+    script = tmp_path / "anew.py"
+    script.write_text(
+        "import os, sys\n"
+        "if 'ANEW' not in os.environ:\n"
+        "    os.environ['ANEW'] = '1'\n"
+        "    os.execv(sys.executable, [sys.executable, *sys.argv])\n"
+        "import torch\n"
+        "print(torch.ones(3).sum().item(), sys.argv[1:], flush=True)\n"
+        "os.execvp('echo', ['echo', 'over'])\n"
+    )
+    run = record(tmp_path, str(script), "a")
+    assert (run.code, run.stdout, run.stderr) == (0, "3.0 ['a']\nover\n", "")
+    assert [run.line_of(event) for event in run.events if event["name"] == "aten::ones"] == [6]
+    assert "The script became another program, echo, which is not recorded." in run.meta["notes"]
+
+
+@needs_torch
 def test_a_module_runs_as_with_dash_m(tmp_path: Path) -> None:
     package = tmp_path / "project" / "pack"
     package.mkdir(parents=True)

@@ -5,6 +5,7 @@
 - `notebook`: runs the cells of a notebook
 - `recorder`: holds the parts together for one run
 - `job`: which process of the run is recorded
+- `signals`: handlers that the script does not see
 - `spawned`: starts the processes that `multiprocessing` spawns through us
 - `window`: which part of the run is recorded
 - `plain_steps`: times a few steps with nothing in their way, and whether they are warm
@@ -21,6 +22,7 @@
 - `nvtx_ranges`: the script's NVTX ranges, made visible to torch's profiler
 - `endings`: how a forked copy ends
 - `engine`: the thread that runs backward passes, which older Pythons do not see
+- `clocks`: the clocks, whatever the script puts in their place
 - `deadline`: ends a recording that takes too long
 - `torch_profiler`: torch's profiler, started and stopped without being seen
 - `anatomy`: where this Python keeps its stacks, for whoever looks at them from outside

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from types import CodeType, FrameType
+
+from rooflint_recorder.clocks import Clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,16 +63,16 @@ class Calls:
         """From a thread of its own: for a while, who calls what."""
         if self.code is not None or not (self._marks.watching_is_free or self._marks.marking):
             return
-        end = time.monotonic() + LOOK_SECONDS
-        while time.monotonic() < end and self.code is None:
+        end = Clock.monotonic() + LOOK_SECONDS
+        while Clock.monotonic() < end and self.code is None:
             for thread, frame in sys._current_frames().items():
                 if thread != threading.get_ident():
                     for depth, code in enumerate(self._entries(frame)):
                         self._depths[code] = min(depth, self._depths.get(code, depth))
-            time.sleep(INTERVAL_SECONDS)
+            Clock.sleep(INTERVAL_SECONDS)
         with self._in_turn:
             if not self._counts:
-                self._decides_at_s = time.monotonic() + PATIENCE_SECONDS
+                self._decides_at_s = Clock.monotonic() + PATIENCE_SECONDS
             for code in self._depths:
                 if code not in self._counts:
                     self._counts[code] = 0
@@ -124,7 +125,7 @@ class Calls:
 
     def _count(self, code: CodeType) -> None:
         self._counts[code] += 1
-        if time.monotonic() < self._decides_at_s:
+        if Clock.monotonic() < self._decides_at_s:
             return
         often = [code for code, count in self._counts.items() if count >= CALLS]
         if often:

@@ -17,8 +17,8 @@ import json
 import os
 import sys
 import threading
-import time
 
+from rooflint_recorder.clocks import Clock
 from rooflint_recorder.deadline import Deadline
 from rooflint_recorder.imports import after_import
 from rooflint_recorder.job import process_name
@@ -329,11 +329,11 @@ class NcuWindow:
             self._measuring += 1 if measure else -1
             cuda: Any = self._torch.cuda
             if measure and self._measuring == 1:
-                self._since_s = time.monotonic()
+                self._since_s = Clock.monotonic()
                 cuda.cudart().cudaProfilerStart()
             elif not self._measuring:
                 cuda.cudart().cudaProfilerStop()
-                self._budget_s -= time.monotonic() - self._since_s
+                self._budget_s -= Clock.monotonic() - self._since_s
                 self.out_of_time = self._budget_s <= 0
 
     # --- the backward pass ---------------------------------------------------------------

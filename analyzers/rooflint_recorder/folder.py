@@ -6,7 +6,8 @@ import contextlib
 import json
 import os
 import sys
-import time
+
+from rooflint_recorder.clocks import Clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def write_process(folder: str, files: OwnFiles) -> None:
         "pid": os.getpid(),
         "executable": os.path.realpath(sys.executable),
         "cwd": os.getcwd(),
-        "cpu_s": time.thread_time(),
+        "cpu_s": Clock.thread_time(),
         "recorder": os.path.dirname(os.path.abspath(__file__)) + os.sep,
         "own": files.own,
         "foreign": files.foreign,

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from typing import Any
 
+_IMPORTLIB = "<frozen importlib._bootstrap>"
+
 
 def after_import(name: str, then: Callable[[], None]) -> None:
     """Call `then` once, as soon as the module `name` has run, at once if it already has."""
@@ -52,5 +54,9 @@ class _Watcher:
                 sys.meta_path.remove(self)
                 self._then()
 
+        # Python leaves its own frames out of the traceback of an import that fails: by these names.
+        execute_and_tell.__code__ = execute_and_tell.__code__.replace(
+            co_filename=_IMPORTLIB, co_name="_call_with_frames_removed"
+        )
         loader.exec_module = execute_and_tell
         return spec

@@ -8,10 +8,10 @@ its tokens.
 
 from __future__ import annotations
 
-import time
 from types import FrameType
 from typing import NamedTuple
 
+from rooflint_recorder.clocks import Clock
 from rooflint_recorder.stack import OURS, stack, standard_library, torch_folder
 
 TYPE_CHECKING = False
@@ -64,7 +64,7 @@ class Lookout:
     def look(self) -> None:
         """Watch the loops that this thread is in."""
         if not self._watched:
-            self._since_s = time.monotonic()
+            self._since_s = Clock.monotonic()
             self._steady.begin()
         known = {id(watched.frame) for watched in self._watched}
         for frame in stack():
@@ -100,7 +100,7 @@ class Lookout:
                 if not line or not watched.loops:
                     self._leave(watched)
                 break
-        if self._only is not None or time.monotonic() >= self._since_s + WATCH_SECONDS:
+        if self._only is not None or Clock.monotonic() >= self._since_s + WATCH_SECONDS:
             self._decide()
         return False
 
@@ -122,7 +122,7 @@ class Lookout:
         """Outermost first."""
         place = {id(frame): depth for depth, frame in enumerate(stack())}
         outer_first = sorted(self._watched, key=lambda one: -place.get(id(one.frame), 0))
-        now_s = time.monotonic()
+        now_s = Clock.monotonic()
         for watched in outer_first:
             age_s = now_s - watched.since_s
             if not self._only and age_s < WATCH_SECONDS:
@@ -139,7 +139,7 @@ class _Watched:
 
     def __init__(self, frame: FrameType, loops: list[Loop], all_loops: list[Loop]) -> None:
         self.frame = frame
-        self.since_s = time.monotonic()
+        self.since_s = Clock.monotonic()
         self.loops = loops
         self._all_loops = all_loops
         self._seen: dict[int, int] = {}

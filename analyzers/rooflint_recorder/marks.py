@@ -16,6 +16,7 @@ is not asked for; older ones through `sys.settrace`.
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import threading
 from types import CodeType, FrameType
@@ -226,6 +227,13 @@ class LineMarks:
             return marked
 
     def _look_up(self, file_name: str) -> bool:
+        try:
+            return self._is_own_or_of_a_library(file_name)
+        except Exception as error:  # raised from here, it would be the script's
+            self.trouble = f"Lines of {file_name} could not be told: {error!r}."
+            return False
+
+    def _is_own_or_of_a_library(self, file_name: str) -> bool:
         if self._files.path_of(file_name) is not None:
             return True
         if self._libraries is None or self._libraries.path_of(file_name) is None:
@@ -366,6 +374,7 @@ class MonitoredLines(LineMarks):
         """The user's code objects that tell of their lines, by identity."""
         self._lines: dict[tuple[int, int], int] = {}
         self._in_step = False
+        self._make_way()
         events = self._events = monitoring.events
         self._global_events = (
             events.PY_START | events.PY_RESUME | events.PY_UNWIND | events.PY_THROW
@@ -418,6 +427,29 @@ class MonitoredLines(LineMarks):
         for code in list(self._codes.values()):
             self._silence(code)
         monitoring.free_tool_id(self._tool)
+        monitoring.use_tool_id, monitoring.get_tool = self._use_tool_id, self._get_tool
+
+    def _make_way(self) -> None:
+        """The script finds our place free, and may have it."""
+        monitoring = self._monitoring
+        self._use_tool_id, self._get_tool = use, get = monitoring.use_tool_id, monitoring.get_tool
+
+        @functools.wraps(use)
+        def use_tool_id(number: Any, name: Any, /) -> Any:
+            if number == self._tool and not self.taken_over:
+                self.end()
+                self._watchers.clear()
+                self._watching.clear()
+                self.shut_down()
+                self._monitoring = _Nothing()
+                self.taken_over = True
+            return use(number, name)
+
+        @functools.wraps(get)
+        def get_tool(number: Any, /) -> Any:
+            return None if number == self._tool and not self.taken_over else get(number)
+
+        monitoring.use_tool_id, monitoring.get_tool = use_tool_id, get_tool
 
     def _attach(self, frames: list[FrameType]) -> None:
         for frame in frames:
@@ -609,6 +641,13 @@ class MonitoredLines(LineMarks):
         return line
 
 
+class _Nothing:
+    """In place of `sys.monitoring`, once the script has ours."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *arguments: None
+
+
 def _frame_of(code: CodeType) -> FrameType:
     """The frame that an event of `sys.monitoring` is about: the first one below our callbacks."""
     frame: FrameType | None = sys._getframe(1)
@@ -642,7 +681,8 @@ class TracedLines(LineMarks):
             self._add_watcher(watched, watcher)
         else:
             self._add_watcher(watched.f_code, watcher)
-            watched.f_trace = self._on_watched_event
+            if self._is_free():
+                watched.f_trace = self._on_watched_event
         self._install()
 
     def unwatch(self, code: CodeType, watcher: Watcher) -> None:
@@ -664,16 +704,21 @@ class TracedLines(LineMarks):
             sys.settrace(None)
 
     def _attach(self, frames: list[FrameType]) -> None:
-        for frame in frames:
-            frame.f_trace = self._on_event
+        if self._is_free():
+            for frame in frames:
+                frame.f_trace = self._on_event
         self._install()
 
     def _detach(self) -> None:
         self._uninstall_if_idle()
 
+    def _is_free(self) -> bool:
+        """Whether no debugger of the script's has put itself in our place."""
+        return sys.gettrace() in (None, self._on_call)
+
     def _install(self) -> None:
         if not self._installed:
-            if sys.gettrace() not in (None, self._on_call):
+            if not self._is_free():
                 self._lost = True
                 return
             self._installed = True

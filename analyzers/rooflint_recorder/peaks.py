@@ -10,9 +10,9 @@ import contextlib
 import json
 import os
 import sys
-import time
 
 from rooflint_recorder import facts
+from rooflint_recorder.clocks import Clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -267,11 +267,11 @@ def _cpu_s(run: Callable[[], object], budget_s: float) -> float:
     """The quickest of some runs, the first one left out: others can only slow it."""
     run()
     best = float("inf")
-    end = time.perf_counter() + budget_s
+    end = Clock.perf_counter() + budget_s
     while True:
-        start = time.perf_counter()
+        start = Clock.perf_counter()
         run()
-        now = time.perf_counter()
+        now = Clock.perf_counter()
         best = min(best, now - start)
         if now > end:
             return best
@@ -292,9 +292,9 @@ class _Events:
         once_s = self._batch_s(run, 1)
         size = max(1, min(200, round(self.BATCH_S / max(once_s, 1e-6))))
         self._batch_s(run, size)
-        end = time.perf_counter() + budget_s
+        end = Clock.perf_counter() + budget_s
         batches: list[float] = []
-        while len(batches) < 5 or time.perf_counter() < end:
+        while len(batches) < 5 or Clock.perf_counter() < end:
             batches.append(self._batch_s(run, size) / size)
         median = _median(batches)
         self._spreads.append(median / min(batches) - 1)

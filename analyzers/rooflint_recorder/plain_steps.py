@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import NamedTuple
+
+from rooflint_recorder.clocks import Clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class PlainSteps:
 
     def _stamp(self) -> Any:
         if not self.cuda:
-            return time.perf_counter()
+            return Clock.perf_counter()
         import torch
 
         event = torch.cuda.Event(enable_timing=True)

@@ -12,10 +12,10 @@ import os
 import signal
 import sys
 import threading
-import time
 
 from rooflint_recorder import facts, job, program, spawned
 from rooflint_recorder import folder as recording_folder
+from rooflint_recorder.clocks import Clock
 from rooflint_recorder.counters import CounterRun
 from rooflint_recorder.deadline import Deadline
 from rooflint_recorder.endings import ends_without_destructors
@@ -26,6 +26,7 @@ from rooflint_recorder.marks import LineMarks, Unavailable, line_marks
 from rooflint_recorder.notebook import Notebook
 from rooflint_recorder.nvtx_ranges import NvtxRanges
 from rooflint_recorder.plain_steps import PlainSteps
+from rooflint_recorder.signals import UnseenHandlers
 from rooflint_recorder.sources import OwnFiles
 from rooflint_recorder.stack import OURS, anyone_amid_torch
 from rooflint_recorder.steady import Steady
@@ -147,7 +148,8 @@ class Recorder:
         self._files = OwnFiles.of_script(self._root, config["notebook"])
         self._notes: list[str] = []
         self._notes_of_window: list[str] = []
-        self._process = os.getpid()
+        self._is_copy = False
+        """Whether this is a forked copy of the process that is recorded."""
         self._thread = threading.get_ident()
         self._asked = Asked(**config.get("window", {}))
         self._plain = PlainSteps()
@@ -184,11 +186,7 @@ class Recorder:
         self._finished = False
         self._ends_abruptly = False
         """Whether this forked child may not end as Python does."""
-        self._handlers: dict[int, Callable[[int, FrameType | None], None]] = {
-            signal.SIGTERM: self._on_terminate
-        }
-        if hasattr(signal, "SIGUSR1"):
-            self._handlers[signal.SIGUSR1] = self._on_open
+        self._signals = UnseenHandlers()
         self._opening = Deadline()
 
     def get_ready(self) -> None:
@@ -202,9 +200,7 @@ class Recorder:
         self._finish_before_os_exit()
         after_import("torch", self._torch_is_there)
         spawned.follow(self._settings, self._may_spawn)
-        if self._waits:
-            # Whoever started this process may wait for its end, which must not wait for Python.
-            del self._handlers[signal.SIGTERM]
+        self._finish_before_exec()
         self._handle_signals()
         if not self._waits:
             self._tell_of_process()
@@ -213,22 +209,24 @@ class Recorder:
         """The script has ended: write what there is."""
         if self._finished:
             return
-        if self._abandoned():
+        if self._is_copy:
             self._leave_child()
             return
         self._finished = True
-        if self._claim.is_held():
-            recording_folder.remove_process(self._folder)
         with self._noting("The recording could not be finished"):
+            if self._claim.is_held():
+                recording_folder.remove_process(self._folder)
             if self._window.stage is not Stage.CLOSED:
                 self._window.close(self._window.why_closed or "the script ended")
                 if self._steps is not None:
                     self._steps.end()
+        with self._noting("The recording could not be ended"):
             self._stop()
-        if self._claim.is_held():
-            self._write(ended=True)
-        elif self._is_first:
-            self._complete_exit()
+        with self._noting("The recording could not be written"):
+            if self._claim.is_held():
+                self._write(ended=True)
+            elif self._is_first:
+                self._complete_exit()
         if self.stopped:
             # Its daemon threads are still at work, and torch aborts where Python takes them away.
             for stream in (sys.stdout, sys.stderr):
@@ -249,7 +247,7 @@ class Recorder:
             on_every_optimizer_step(self._stepped)
             if self._waits and not facts.has_gpu():
                 on_first_module_call(self._computes)
-            if not self._waits and not self._abandoned():
+            if not self._waits and not self._is_copy:
                 self._observe()
             # CUDA is observed from when the script itself starts it: whichever devices it
             # chooses before, and whatever it forks, is not disturbed.
@@ -299,12 +297,12 @@ class Recorder:
     def _computes(self) -> None:
         """CUDA starts, or a module is called where there is no GPU."""
         with self._noting("The process could not be recorded"):
-            if self._waits and not self._abandoned() and self._claim.computes():
+            if self._waits and not self._is_copy and self._claim.computes():
                 self._wait_no_more()
 
     def _cuda_is_there(self) -> None:
         with self._noting("CUDA could not be observed"):
-            if self._abandoned():
+            if self._is_copy:
                 self._claim.note_fork()
                 return
             if self._cuda:
@@ -321,8 +319,8 @@ class Recorder:
 
     def _look(self) -> None:
         """No optimizer has stepped for 1, 2, 4, 8 ... s: which loop is the script in?"""
-        now_s = time.monotonic()
-        if self._abandoned() or self._busy or self._steps is None or now_s < self._next_look_s:
+        now_s = Clock.monotonic()
+        if self._is_copy or self._busy or self._steps is None or now_s < self._next_look_s:
             return
         if self._window.is_settled or self._finished:
             self._looks.stop()
@@ -340,12 +338,12 @@ class Recorder:
                 self._steps.look()
 
     def _look_in(self, seconds: float) -> None:
-        self._next_look_s = time.monotonic() + seconds
+        self._next_look_s = Clock.monotonic() + seconds
         self._looks.start(seconds, self._look_around)
 
     def _look_around(self) -> None:
         """On a thread of its own: the main one may only wait, for requests to others."""
-        if self._steps is None or self._call_look is None or self._busy or self._abandoned():
+        if self._steps is None or self._call_look is None or self._busy or self._is_copy:
             return
         if self._window.is_settled or self._finished:
             self._looks.stop()
@@ -354,15 +352,15 @@ class Recorder:
             tries = 50  # a call that comes amid our own code is dropped
             while tries and due_s == self._next_look_s:
                 self._call_look.soon()
-                time.sleep(SOON_SECONDS)
+                Clock.sleep(SOON_SECONDS)
                 tries -= 1
             self._steps.look_around()
             if due_s == self._next_look_s:  # the main thread runs no Python: it waits
-                self._look_in(time.monotonic() - self._looking_since_s)
+                self._look_in(Clock.monotonic() - self._looking_since_s)
 
     def _stepped(self, optimizer: int) -> None:
         with self._noting("The steps could not be followed"):
-            if self._abandoned():
+            if self._is_copy:
                 self._claim.note_fork()
                 return
             if self._waits or threading.get_ident() == self._thread:
@@ -374,7 +372,7 @@ class Recorder:
 
     def _may_spawn(self) -> bool:
         """A process is about to be spawned: whether it may be the one to record."""
-        if self._abandoned() or self._finished:
+        if self._is_copy or self._finished:
             return False
         if self._cuda and not self._waits:
             import torch
@@ -386,13 +384,13 @@ class Recorder:
     def _budget_is_spent(self) -> None:
         anywhere = self._profiler is not None and self._profiler.sees_all_threads
         in_turn = anywhere or threading.get_ident() == self._thread
-        if in_turn and not self._abandoned() and not self._busy and not anyone_amid_torch():
+        if in_turn and not self._is_copy and not self._busy and not anyone_amid_torch():
             if self._window.stage is Stage.EARLY:
-                self._early_part_s = time.monotonic() - self._start_s
+                self._early_part_s = Clock.monotonic() - self._start_s
             self._follow(self._window.full("enough was recorded"))
 
     def _others_profile(self) -> None:
-        if not self._abandoned():
+        if not self._is_copy:
             self._do(self._window.hold())
 
     # --- the window's actions ------------------------------------------------------------
@@ -452,7 +450,8 @@ class Recorder:
             elif action is Action.CLOSE:
                 self._stop()
                 if self._window.stage is Stage.CLOSED and self._claim.is_held():
-                    self._write(ended=False)
+                    with contextlib.suppress(OSError):  # at the end it is tried again
+                        self._write(ended=False)
 
     def _set_early_aside(self) -> None:
         self._stop()
@@ -464,14 +463,16 @@ class Recorder:
         number = self._window.first_step + self._window.whole_steps
         from torch.autograd.profiler import record_function
 
-        self._step_mark = mark = record_function(f"ProfilerStep#{number}")
-        mark.__enter__()
+        with _unseen_by_modes():
+            self._step_mark = mark = record_function(f"ProfilerStep#{number}")
+            mark.__enter__()
         if self._marks is not None:
             self._marks.begin_step()
 
     def _end_step(self) -> None:
         if self._step_mark is not None:
-            self._step_mark.__exit__(None, None, None)
+            with _unseen_by_modes():
+                self._step_mark.__exit__(None, None, None)
             self._step_mark = None
 
     def _start_early(self) -> None:
@@ -482,7 +483,7 @@ class Recorder:
             self._look_in(FIRST_LOOK_SECONDS)
 
     def _start(self, marks: int, seconds: float) -> None:
-        self._start_s = time.monotonic()
+        self._start_s = Clock.monotonic()
         if self._profiler is not None:
             self._profiler.start(self._cuda)
             self._nvtx.show()
@@ -553,8 +554,7 @@ class Recorder:
                     "The script computes in processes that it forks, which are not recorded:"
                     " spawn them, or profile what they run by itself."
                 )
-            with contextlib.suppress(OSError):
-                recording_folder.write_meta(self._folder, self._meta(ended))
+            recording_folder.write_meta(self._folder, self._meta(ended))
         finally:
             self._busy = busy
 
@@ -688,9 +688,6 @@ class Recorder:
 
     # --- ends that Python does not tell of -------------------------------------------------
 
-    def _abandoned(self) -> bool:
-        return os.getpid() != self._process
-
     def _pause(self) -> None:
         self._deadline.pause()
         self._looks.pause()
@@ -701,14 +698,13 @@ class Recorder:
 
     def _abandon(self) -> None:
         """This is a forked child: it runs unrecorded."""
+        self._is_copy = True
         if self._marks is not None:
             self._marks.end_in_child()
         if self._profiler is not None and self._profiler.was_started:
             self._profiler.ignore_this_thread()
             self._ends_abruptly = not ends_without_destructors()
-        for number, handler in self._handlers.items():
-            if signal.getsignal(number) == handler:
-                signal.signal(number, signal.SIG_DFL)
+        self._signals.restore_all()
 
     def _leave_child(self) -> None:
         """A forked child ends by itself."""
@@ -723,25 +719,49 @@ class Recorder:
 
         @functools.wraps(exit_now)
         def finish_and_exit(status: int) -> None:
-            if not self._abandoned():
+            if not self._is_copy:
                 self.exit_code, self._killed = status, True
                 self.finish()
             exit_now(status)
 
         os._exit = finish_and_exit  # type: ignore[assignment]
 
+    def _finish_before_exec(self) -> None:
+        """The script may start itself anew, with other variables say; or become something else."""
+
+        def wrap(become: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(become)
+            def finish_and_become(path: Any, argv: Any, *environment: Any) -> Any:
+                if self._is_copy or self._finished or not os.access(path, os.X_OK):
+                    return become(path, argv, *environment)
+                again = spawned.again_through_us(path, argv, self._argv, self._settings)
+                if again is not None:
+                    return become(path, again, *environment)
+                self._notes.append(
+                    f"The script became another program, {os.path.basename(os.fsdecode(path))},"
+                    " which is not recorded."
+                )
+                self.finish()
+                return become(path, argv, *environment)
+
+            return finish_and_become
+
+        os.execv, os.execve = wrap(os.execv), wrap(os.execve)  # all others call these
+
     def _handle_signals(self) -> None:
         if threading.current_thread() is threading.main_thread():
-            for number, handler in self._handlers.items():
-                if signal.getsignal(number) is signal.SIG_DFL:
-                    signal.signal(number, handler)
+            # Whoever spawned a process may wait for its end, which must not wait for Python.
+            if self._is_first:
+                self._signals.handle(signal.SIGTERM, self._on_terminate)
+            if hasattr(signal, "SIGUSR1"):
+                self._signals.handle(signal.SIGUSR1, self._on_open)
 
     def _on_open(self, number: int, frame: FrameType | None) -> None:
         """Record from here on; if it comes amid our own code, once that is done."""
         if self._stopping:
             raise program.Stop(0)
         self._opening.stop()
-        if self._abandoned() or self._profiler is None or self._finished:
+        if self._is_copy or self._profiler is None or self._finished:
             return
         ours = frame is not None and frame.f_code.co_filename.startswith(OURS)
         if self._busy or ours or anyone_amid_torch():
@@ -757,7 +777,7 @@ class Recorder:
     def _end_terminated(self) -> None:
         self.exit_error = "terminated"
         self.finish()
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        self._signals.restore(signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -776,6 +796,13 @@ def _uninterrupted() -> Generator[None, None, None]:
         signal.signal(signal.SIGINT, handler)
     if came:
         signal.raise_signal(signal.SIGINT)
+
+
+def _unseen_by_modes() -> Any:
+    """The script's `TorchDispatchMode` may count operators, and a range is one."""
+    import torch
+
+    return torch._C._DisableTorchDispatch()  # type: ignore[attr-defined]
 
 
 def _is_kept_by_traces(name: str) -> bool:
@@ -806,6 +833,9 @@ def _exit_code(code: Any) -> int:
 
 
 def _one_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # of an error of the script's own making
+        text = ""
     name = type(error).__name__
     return f"{name}: {text}"[:300] if text else name

@@ -40,6 +40,8 @@ class OwnFiles:
         if notebook is not None:  # Its file holds more than its cells.
             files._texts[notebook.path] = notebook.text.encode("utf-8", "surrogatepass")
             files._trees[notebook.path] = notebook.tree()
+        elif sys.argv[0].endswith(".py"):
+            files.path_of(os.path.abspath(sys.argv[0]))  # it may remove itself
         return files
 
     def path_of(self, file_name: str) -> str | None:

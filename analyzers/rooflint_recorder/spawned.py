@@ -58,6 +58,16 @@ def in_each_fork(then: Callable[[], None]) -> None:
     os.register_at_fork(after_in_child=in_child)
 
 
+def again_through_us(path: Any, command: Any, script: list[str], settings: str) -> list[Any] | None:
+    """The command of a script that starts itself anew, through us; `None`: it is something else."""
+    words = [os.fsdecode(word) for word in command]
+    at = len(words) - len(script)
+    is_python = os.path.realpath(os.fsdecode(path)) == os.path.realpath(sys.executable)
+    if not is_python or at < 1 or words[at:] != script or not os.path.isfile(script[0]):
+        return None
+    return [*words[:at], _LAUNCH, settings, *script]
+
+
 def _starts_server(command: list[Any]) -> bool:
     return any(str(word).startswith(_SERVER) for word in command)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-import time
+
+from rooflint_recorder.clocks import Clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,12 +29,12 @@ class Steady:
 
     def begin(self) -> None:
         self._bytes, self._allocations = self._read()
-        self._wall_s, self._cpu_s = time.monotonic(), time.thread_time()
+        self._wall_s, self._cpu_s = Clock.monotonic(), Clock.thread_time()
 
     def holds(self, rounds: int) -> bool:
         """Whether it works, in as much memory, and each round allocated on the GPU."""
-        wall_s = time.monotonic() - self._wall_s
-        if time.thread_time() - self._cpu_s < BUSY * wall_s:
+        wall_s = Clock.monotonic() - self._wall_s
+        if Clock.thread_time() - self._cpu_s < BUSY * wall_s:
             return False  # it only waits, for other threads or for the time to pass
         now, allocations = self._read()
         if now - self._bytes > (GROWTH if self.cuda else GROWTH_WITHOUT_GPU) * now:

@@ -12,10 +12,10 @@ from __future__ import annotations
 import contextlib
 import linecache
 import re
-import time
 from types import CodeType, FrameType
 
 from rooflint_recorder.calls import Calls
+from rooflint_recorder.clocks import Clock
 from rooflint_recorder.lookout import Found, Lookout
 from rooflint_recorder.stack import OURS, stack, torch_folder
 from rooflint_recorder.window import Action, Stage, Window
@@ -212,7 +212,7 @@ class Steps:
     def _follow(self, loop: _StepLoop, steps_seen: int) -> None:
         self._loop = loop
         self._inside, self._just_began, self._went_round = True, False, False
-        self._followed_s = self._entered_s = time.monotonic()
+        self._followed_s = self._entered_s = Clock.monotonic()
         self._inside_s = 0.0
         self._window.steps_seen = steps_seen
         one_by_one = loop.leader is not None and loop.iterations_per_step == 1
@@ -236,7 +236,7 @@ class Steps:
             return False
         if line == loop.anchor:
             if not self._inside:
-                self._entered_s = time.monotonic()
+                self._entered_s = Clock.monotonic()
             self._inside = self._just_began = True
             self._begin_iteration()
             return False
@@ -245,7 +245,7 @@ class Steps:
             return True
         if self._inside:
             self._inside = False
-            self._inside_s += time.monotonic() - self._entered_s
+            self._inside_s += Clock.monotonic() - self._entered_s
             if self._just_began:
                 self._went_round = False
             self._do(self._window.left(self._just_began))
@@ -260,7 +260,7 @@ class Steps:
     def _is_an_inner_part(self) -> bool:
         """Whether most of the time passes outside of the loop: it is the updates of a policy,
         say, and what it learns from is gathered by the loop around it."""
-        return self._inside_s < (time.monotonic() - self._followed_s) / 2
+        return self._inside_s < (Clock.monotonic() - self._followed_s) / 2
 
     def _begin_iteration(self) -> None:
         self._went_round = True

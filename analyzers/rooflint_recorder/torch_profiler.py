@@ -160,11 +160,12 @@ _CHATTER = re.compile(
 @contextlib.contextmanager
 def _without_chatter() -> Generator[None, None, None]:
     """Keep the profiler's own log lines out of the script's stderr; all else goes through."""
-    try:
+    with contextlib.suppress(Exception):  # the script may have closed it, or taken it away
         sys.stderr.flush()
+    try:
         original = os.dup(2)
         catch = tempfile.TemporaryFile()  # noqa: SIM115 (closed below)
-    except (OSError, AttributeError, ValueError):
+    except OSError:
         yield
         return
     os.dup2(catch.fileno(), 2)

@@ -17,6 +17,9 @@ print("cwd", os.getcwd())
 print("environment", {k: v for k, v in sorted(os.environ.items()) if k != "ROOFLINT"})
 print("threads", [thread.name for thread in threading.enumerate()])
 print("interrupt", signal.getsignal(signal.SIGINT))
+for number in (signal.SIGTERM, signal.SIGUSR1):
+    print("signals", signal.getsignal(number), signal.signal(number, signal.SIG_IGN))
+    print("signals", signal.signal(number, signal.SIG_DFL), signal.getsignal(number))
 print("hooks", sys.excepthook is sys.__excepthook__, sys.stdout is sys.__stdout__)
 print("stdin", sys.stdin.read())
 
