@@ -11,7 +11,7 @@ import argparse
 import json
 from collections.abc import Iterator
 
-from . import check, editor, quick, recordings, recordings
+from . import check, editor, quick, recordings
 from .page import machine, page, show
 from .timing import ROOT, Row
 
