@@ -458,3 +458,21 @@ def test_loops_within_loops_are_followed_in_time(loop: str) -> None:
 def test_an_object_that_is_called_through_itself_is_nothing_known() -> None:
     text = "class A:\n    pass\n\nA.__call__ = A()\nA()()\n"
     assert found(LOOP + text) == found(LOOP)
+
+
+def test_no_fix_changes_a_line_that_is_half_typed() -> None:
+    text = """import torch
+from torch.utils.data import DataLoader
+
+model = torch.nn.Linear(8, 8).cuda()
+loader = DataLoader(data, batch_size=4)
+for x in loader:
+    y = model(x.to("cuda"))
+"""
+    (finding,) = rooflint.check(SourceFile.parse("a.py", text))
+    lines = {edit.span.line for fix in finding.fixes for edit in fix.edits}
+    assert lines == {5, 7}
+    half = text.replace("batch_size=4)", "batch_\x1asize=4)")
+    (finding,) = rooflint.check(SourceFile.parse("a.py", half))
+    assert finding.span.line == 7
+    assert 5 not in {edit.span.line for fix in finding.fixes for edit in fix.edits}

@@ -84,7 +84,9 @@ def judge(file: SourceFile, flow: DeviceFlow, config: Config | None = None) -> t
             unused_ignore.judge(file, ignores, lambda name: name in NAMES and config.wants(name)),
             config,
         )
-    shown = (f for f in kept if f.span.line not in mended)
+    shown = [f for f in kept if f.span.line not in mended]
+    if mended:
+        shown = [replace(f, fixes=_clear_of(mended, f)) for f in shown]
     return tuple(sorted(shown, key=lambda f: (f.span, f.rule)))
 
 
@@ -135,4 +137,15 @@ def _within(file: SourceFile, finding: Finding) -> tuple[Fix, ...]:
     """The fixes that change this file alone: others may use what they change elsewhere."""
     return tuple(
         fix for fix in finding.fixes if all(edit.span.path == file.path for edit in fix.edits)
+    )
+
+
+def _clear_of(mended: frozenset[int], finding: Finding) -> tuple[Fix, ...]:
+    """The fixes that change no line which is half typed: other text than stands there was read."""
+    return tuple(
+        fix
+        for fix in finding.fixes
+        if mended.isdisjoint(
+            line for edit in fix.edits for line in range(edit.span.line, edit.span.end_line + 1)
+        )
     )
