@@ -476,3 +476,22 @@ for x in loader:
     (finding,) = rooflint.check(SourceFile.parse("a.py", half))
     assert finding.span.line == 7
     assert 5 not in {edit.span.line for fix in finding.fixes for edit in fix.edits}
+
+
+@pytest.mark.parametrize("end", ["\n\n", "\n# the end\n", "\n\n    "])
+def test_the_end_of_a_file_can_be_taken_away(end: str) -> None:
+    before = SourceFile.parse("loop.py", LOOP + end)
+    for length in range(len(LOOP), len(LOOP + end)):
+        cut = (LOOP + end)[:length]
+        assert shape(SourceFile.parse("loop.py", cut, before)) == shape(
+            SourceFile.parse("loop.py", cut)
+        )
+
+
+@pytest.mark.timeout(120)
+def test_a_file_in_which_every_line_is_broken_is_read_in_time() -> None:
+    """4,000 lines took minutes, when each was tried with the forty below it and mended alone."""
+    text = LOOP + "y = (x.item(\n" * 4_000
+    start = time.process_time()
+    assert found(text) == found(LOOP)
+    assert time.process_time() - start < 60

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 TOO_DEEP = "the statement is nested too deeply to be read"
@@ -56,16 +56,49 @@ def parse(text: str) -> ast.Module | SyntaxError:
         return SyntaxError(str(error) or type(error).__name__, (None, 1, 1, None))
 
 
-def read(lines: Sequence[str], error: SyntaxError, good: Sequence[str] = ()) -> Reading:
+class Tries:
+    """What may be read in vain, by its length: where much is broken, it would never end."""
+
+    def __init__(self, lines: Iterable[str]):
+        self._left = _MANY_CHARACTERS + 4 * sum(map(len, lines))
+
+    def are_over(self) -> bool:
+        return self._left < 0
+
+    def parse(self, text: str) -> ast.Module | SyntaxError:
+        """As `parse`. Raises `_TriesAreOver`."""
+        if self.are_over():
+            raise _TriesAreOver
+        self._left -= len(text) + _LIKE_CHARACTERS
+        return parse(text)
+
+
+_MANY_CHARACTERS = 2_000_000
+_LIKE_CHARACTERS = 100
+"""Reading something short takes as long as so many characters of something long."""
+
+
+class _TriesAreOver(Exception):
+    pass
+
+
+def read(
+    lines: Sequence[str], error: SyntaxError, good: Sequence[str] = (), tries: Tries | None = None
+) -> Reading:
     """A text that is not Python, as what it is about to say.
 
-    `error` is what `parse` says of it, `good` are its lines when it last was Python.
+    `error` is what `parse` says of it, `good` are its lines when it last was Python; `tries` are
+    shared with other texts of the file.
     """
+    tries = tries or Tries(lines)
     column = max((error.offset or 1) - 1, 0)
     problem = (_line_of(error, lines), column, error.msg or "invalid syntax")
-    work, tree = _put_back(lines, error, good)
-    if tree is None:
-        work, tree = _mended(lines, error)
+    try:
+        work, tree = _put_back(lines, error, good, tries)
+        if tree is None:
+            work, tree = _mended(lines, error, tries)
+    except _TriesAreOver:
+        work, tree = [""] * len(lines), None
     changed = (n for n, pair in enumerate(zip(lines, work, strict=True), 1) if pair[0] != pair[1])
     return Reading(tuple(tree.body) if tree else (), problem, frozenset(changed))
 
@@ -75,7 +108,7 @@ def _line_of(error: SyntaxError, lines: Sequence[str]) -> int:
 
 
 def _put_back(
-    lines: Sequence[str], error: SyntaxError, good: Sequence[str]
+    lines: Sequence[str], error: SyntaxError, good: Sequence[str], tries: Tries
 ) -> tuple[list[str], ast.Module | None]:
     """The text with changes undone, that nearest to the error first, until it is Python."""
     work = list(lines)
@@ -90,7 +123,7 @@ def _put_back(
             start = max(start - 1, 0)
             end, old = start + 1, [work[start], *old] if start < nearest[0] else [*old, work[0]]
         work[start:end] = _fitted(old, end - start)
-        tree = parse("\n".join(work))
+        tree = tries.parse("\n".join(work))
         if isinstance(tree, ast.Module):
             return work, tree
         error = tree
@@ -131,23 +164,27 @@ def _fitted(old: Sequence[str], count: int) -> list[str]:
     return [first, *old[joined:]]
 
 
-def _mended(lines: Sequence[str], error: SyntaxError) -> tuple[list[str], ast.Module | None]:
+def _mended(
+    lines: Sequence[str], error: SyntaxError, tries: Tries
+) -> tuple[list[str], ast.Module | None]:
     """The text with something that parses in place of its broken statements."""
     work = list(lines)
     for _ in range(_MOST_REPAIRS):
-        repair = _repair_nearby(work, error) or _repair(work, error)
+        repair = _repair_nearby(work, error, tries) or _repair(work, error, tries)
         if repair is None:
             break
         start, put = repair
         work[start : start + len(put)] = put
-        tree = parse("\n".join(work))
+        tree = tries.parse("\n".join(work))
         if isinstance(tree, ast.Module):
             return work, tree
         error = tree
     return [""] * len(lines), None
 
 
-def _repair_nearby(work: list[str], error: SyntaxError) -> tuple[int, list[str]] | None:
+def _repair_nearby(
+    work: list[str], error: SyntaxError, tries: Tries
+) -> tuple[int, list[str]] | None:
     """A repair of the function around the error alone, which takes less time to try."""
     at = _line_of(error, work) - 1
     start = next((n for n in range(at, -1, -1) if _holds(work, n, at)), at)
@@ -156,10 +193,10 @@ def _repair_nearby(work: list[str], error: SyntaxError) -> tuple[int, list[str]]
         return None
     around = ["if 1:"] if _depth(work[start]) else []
     function = [*around, *work[start:end]]
-    own_error = parse("\n".join(function))
+    own_error = tries.parse("\n".join(function))
     if isinstance(own_error, ast.Module):
         return None
-    repair = _repair(function, own_error)
+    repair = _repair(function, own_error, tries)
     if repair is None or repair[0] < len(around):
         return None
     return repair[0] - len(around) + start, repair[1]
@@ -171,7 +208,7 @@ def _holds(work: list[str], start: int, at: int) -> bool:
     return bool(is_function) and (start == at or _depth(work[start]) < _depth(work[at]))
 
 
-def _repair(work: list[str], error: SyntaxError) -> tuple[int, list[str]] | None:
+def _repair(work: list[str], error: SyntaxError, tries: Tries) -> tuple[int, list[str]] | None:
     """Where to put which lines: the first guess that leaves no error, or else the first of those
     that move it furthest."""
     at = _line_of(error, work) - 1
@@ -180,7 +217,7 @@ def _repair(work: list[str], error: SyntaxError) -> tuple[int, list[str]] | None
     for start, end in _groups(work, at):
         for guess in _guesses(work, start, end, at, error):
             put = [*guess, *[""] * (end - start - len(guess))]
-            tree = parse("\n".join([*work[:start], *put, *work[end:]]))
+            tree = tries.parse("\n".join([*work[:start], *put, *work[end:]]))
             if isinstance(tree, ast.Module):
                 return start, put
             moved_to = _line_of(tree, work) - 1

@@ -120,7 +120,7 @@ def read_notebook(path: Path) -> str:
         raise RooflintError(f"{path} is no notebook, it has no cells: save it from Jupyter again.")
     language = _language(_object(notebook.get("metadata")))
     if not _LANGUAGES.fullmatch(language):
-        raise OtherLanguage(f"{path} is a notebook in {language}: only Python is read.")
+        raise OtherLanguage(f"{path} is a notebook in {language[:40]}: only Python is read.")
     return join_cells(_python_cells(notebook))
 
 

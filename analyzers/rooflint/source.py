@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 
-from rooflint.mend import TOO_DEEP, parse, read
+from rooflint.mend import TOO_DEEP, Tries, parse, read
 from rooflint.model import SourceSpan
 from rooflint.notebooks import is_notebook, plain_lines
 
@@ -219,6 +219,7 @@ def _blocks_by_indent(path: str, lines: tuple[str, ...], first_line: int, was: W
     if first < min([*starts, len(lines)]):
         starts.insert(0, first)
     placed: list[Placed] = []
+    tries = Tries(lines)
     at = 0
     while at < len(starts):
         start = starts[at]
@@ -228,17 +229,18 @@ def _blocks_by_indent(path: str, lines: tuple[str, ...], first_line: int, was: W
         for count in range(1, min(_MOST_MERGES, len(starts) - at) + 1):
             end = starts[at + count] if at + count < len(starts) else len(lines)
             piece = lines[start:end]
-            tree = parse("\n".join(piece))
+            text = "\n".join(piece)
+            tree = parse(text) if count == 1 else tries.parse(text)
             if isinstance(tree, ast.Module):
                 step, found = count, True
                 placed += _blocks_of(path, piece, tree.body, first_line + start - 1)
                 break
             broken = broken or (piece, tree)
-            if count == 1 and not _is_open(tree):
+            if (count == 1 and not _is_open(tree)) or tries.are_over():
                 break
         if not found and broken is not None:
             at_line = first_line + start
-            placed.append((at_line, _repaired(path, *broken, at_line, was(at_line))))
+            placed.append((at_line, _repaired(path, *broken, at_line, was(at_line), tries)))
         at += step
     return placed
 
@@ -250,11 +252,16 @@ def _is_open(error: SyntaxError) -> bool:
 
 
 def _repaired(
-    path: str, lines: tuple[str, ...], error: SyntaxError, first_line: int, previous: Block | None
+    path: str,
+    lines: tuple[str, ...],
+    error: SyntaxError,
+    first_line: int,
+    previous: Block | None,
+    tries: Tries,
 ) -> Block:
     """The block with something else in place of its broken lines."""
     good = _good_lines(previous)
-    reading = read(lines, error, good)
+    reading = read(lines, error, good, tries)
     return Block(
         path,
         first_line,
@@ -286,7 +293,8 @@ def _after_edit(previous: SourceFile, lines: tuple[str, ...]) -> list[Placed]:
     before = [(at, b) for at, b in placed if at + len(b.lines) <= same_before]
     after = [(at, b) for at, b in placed if at > len(old) - same_after + 1]
     touched = placed[len(before) : len(placed) - len(after)]
-    if not touched and before and lines[same_before].startswith((" ", "\t")):
+    is_inside = same_before < len(lines) and lines[same_before].startswith((" ", "\t"))
+    if not touched and before and is_inside:
         touched = [before.pop()]  # What follows a class may go on with it.
     if len(touched) == 1:
         inside = _with_new_part(*touched[0], lines, same_before, len(old) - same_after, moved_by)

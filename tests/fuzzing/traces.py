@@ -61,7 +61,9 @@ def _data(dice: Random) -> tuple[bytes, bool]:
         tree = damage_json(dice, tree, dice.choice((1, 5)))
     if dice.random() < 0.2 and isinstance(tree, dict):
         header = {key: held for key, held in tree.items() if key != "traceEvents"}
-        tree = {**damage_json(dice, header, 3), "traceEvents": tree.get("traceEvents")}
+        header = damage_json(dice, header, 3)
+        header = header if isinstance(header, dict) else {}
+        tree = {**header, "traceEvents": tree.get("traceEvents")}
     data = dump_json(dice, tree)
     if kind == 7:
         data = damage_bytes(dice, data, dice.choice((1, 5, 100)))
