@@ -29,6 +29,7 @@ from pytest_lsp import (
     client_capabilities,
     make_test_lsp_client,
 )
+from raw_editor import RawEditor
 
 import rooflint
 from rooflint.model import Report
@@ -1070,39 +1071,6 @@ def test_on_a_port_of_this_machine_it_serves_the_same():
             connection.sendall(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
             assert connection.recv(14) == b"Content-Length"
         assert process.wait(10) == 0
-
-
-class RawEditor:
-    """An editor that can send anything."""
-
-    def __enter__(self):
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(SERVER.server_command, stdin=pipe, stdout=pipe, bufsize=0)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.process.kill()
-        self.process.wait()
-        assert self.process.stdout
-        self.process.stdout.close()
-
-    def send(self, **message: Any) -> None:
-        self.write(json.dumps({"jsonrpc": "2.0", **message}).encode())
-
-    def write(self, body: bytes) -> None:
-        assert self.process.stdin
-        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
-
-    def receive(self) -> dict[str, Any]:
-        assert self.process.stdout
-        header = b""
-        while not header.endswith(b"\r\n\r\n"):
-            header += self.process.stdout.read(1)
-        left = int(header.partition(b":")[2].split()[0])
-        body = b""
-        while len(body) < left:
-            body += self.process.stdout.read(left - len(body))
-        return json.loads(body)
 
 
 # --- helpers ------------------------------------------------------------------------------

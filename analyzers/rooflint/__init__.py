@@ -46,16 +46,19 @@ def open_project(
     paths: Callable[[], Iterable[str]],
     read: Callable[[str], str | None],
     folders: Iterable[str] = (),
+    list_folder: Callable[[str], Iterable[str]] | None = None,
 ) -> Project:
     """Files that are judged together, by what they import of each other and how it is called.
 
     `paths` gives the files that may use others; `read` gives the text of a file, `None` if it
     cannot be read; `folders` are where absolute imports are looked for, besides a file's own
-    folder and package.
+    folder and package; `list_folder` gives the names in a folder, if not the disk.
     """
+    import os
+
     from rooflint.flow import Project
 
-    return Project(paths, read, folders)
+    return Project(paths, read, folders, list_folder or os.listdir)
 
 
 def check(
@@ -72,20 +75,23 @@ def check(
     return with_fixes_in_cells(findings, file.text) if is_notebook(file.path) else findings
 
 
-def open_configs() -> Configs:
-    """The settings of whatever folders are asked for."""
+def open_configs(top: str | Path | None = None) -> Configs:
+    """The settings of whatever folders are asked for; above `top` nothing is read."""
     from rooflint.config import Configs
     from rooflint.rules import with_known_rules
 
-    return Configs(with_known_rules)
+    return Configs(with_known_rules, top)
 
 
-def load_config(start: str | Path) -> Config:
-    """The settings that hold for a file or folder. Raises `RooflintError`."""
+def load_config(start: str | Path, top: str | Path | None = None) -> Config:
+    """The settings that hold for a file or folder; above `top` nothing is read.
+
+    Raises `RooflintError`.
+    """
     from pathlib import Path
 
     path = Path(start)
-    return open_configs().at(path if path.is_dir() else path.parent)
+    return open_configs(top).at(path if path.is_dir() else path.parent)
 
 
 def explain_rule(name: str) -> str | None:
@@ -191,8 +197,12 @@ def is_recorded(path: str, text: str, recorded: Listed | Report) -> bool:
 
 def findings_of(recording: Recording) -> tuple[Finding, ...]:
     """What the rules say of the files as they were when they were recorded."""
+    from rooflint.remap import names_in_folders
+
     sources = recording.sources
-    project = open_project(lambda: sources, sources.get)
+    # It was made elsewhere, perhaps: what it names is not looked for on this machine.
+    names = names_in_folders(sources)
+    project = open_project(lambda: sources, sources.get, (), lambda folder: names.get(folder, ()))
     files = (project.file(path) for path in project.in_order())
     found = [finding for file in files if file for finding in check(file, project=project)]
     return tuple(sorted(found, key=lambda finding: finding.span))

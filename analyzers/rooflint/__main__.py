@@ -1,7 +1,13 @@
 """`python -m rooflint`."""
 
 import sys
+from pathlib import Path
 
 from rooflint.cli import main
+
+# `-m` puts the folder one stands in before all others. What lies there may be anybody's, and what
+# is imported later must not come from there.
+if sys.path[0] in ("", str(Path.cwd())):
+    del sys.path[0]
 
 sys.exit(main())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any, Literal, cast, get_args
 
 from rooflint.model import RooflintError, Severity
 from rooflint.patterns import Patterns
+from rooflint.regular import read_regular
 
 AssumeDevice = Literal["gpu", "cpu", "unknown"]
 
@@ -86,7 +88,7 @@ class Config:
         if self.root is None:
             return Path(path).as_posix()
         try:
-            return Path(path).resolve().relative_to(self.root).as_posix()
+            return real_path(path).relative_to(self.root).as_posix()
         except ValueError:
             return ""
 
@@ -94,27 +96,38 @@ class Config:
 class Configs:
     """The settings of many folders; each pyproject.toml is read once.
 
-    `check` looks at what was read, and raises `RooflintError` if it makes no sense.
+    `check` looks at what was read, and raises `RooflintError` if it makes no sense. Above `top`,
+    and of folders elsewhere above themselves, nothing is read; `None`: all the way up.
     """
 
-    def __init__(self, check: Callable[[Config], Config] = lambda config: config):
+    def __init__(
+        self,
+        check: Callable[[Config], Config] = lambda config: config,
+        top: str | Path | None = None,
+    ):
         self._check = check
+        self._top = None if top is None else real_path(top)
         self._known: dict[Path, Config] = {}
 
     def at(self, folder: Path) -> Config:
         """The settings that hold in a folder: of the nearest pyproject.toml at or above it that
         has a rooflint table. Raises `RooflintError` if that table says what has no meaning."""
-        return self._at(folder.resolve())
+        return self._at(real_path(folder))
 
     def _at(self, folder: Path) -> Config:
         if folder not in self._known:
             own = _read(folder / "pyproject.toml")
             if own is not None:
                 own = self._check(own)
-            elif folder != folder.parent:
+            elif folder != folder.parent and (self._top is None or self._top in folder.parents):
                 own = self._at(folder.parent)
             self._known[folder] = own or Config()
         return self._known[folder]
+
+
+def real_path(path: str | Path) -> Path:
+    """Where links lead to; of those that lead in a circle, as far as they lead."""
+    return Path(os.path.realpath(path))
 
 
 def closest(name: str, known: Sequence[str]) -> str:
@@ -128,7 +141,7 @@ def closest(name: str, known: Sequence[str]) -> str:
 def _read(file: Path) -> Config | None:
     """What a file says of rooflint; `None`: nothing, or there is no such file."""
     try:
-        text = file.read_text("utf-8")
+        text = read_regular(file).decode("utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError):

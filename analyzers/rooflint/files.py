@@ -7,15 +7,17 @@ import os
 import sys
 import tokenize
 from collections.abc import Container, Iterable, Iterator
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from threading import Event, Timer
 from typing import NamedTuple
 
-from rooflint.config import Config, Configs
+from rooflint.config import Config, Configs, real_path
 from rooflint.model import RooflintError
 from rooflint.notebooks import SUFFIX, is_notebook, read_notebook
 from rooflint.patterns import Patterns
+from rooflint.regular import read_regular
 
 _ROOT_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 _NEVER_ENTERED = frozenset(
@@ -121,9 +123,9 @@ def read_text(path: Path) -> str:
     if is_notebook(path.name):
         return read_notebook(path)
     try:
-        with path.open("rb") as stream:
-            encoding, _ = tokenize.detect_encoding(stream.readline)
-        return path.read_bytes().decode(encoding)
+        text = read_regular(path)
+        encoding, _ = tokenize.detect_encoding(BytesIO(text).readline)
+        return text.decode(encoding)
     except OSError as error:
         raise RooflintError(
             f"{path} cannot be read ({error.strerror}): check its permissions."
@@ -139,7 +141,7 @@ def source_of(path: Path) -> bytes:
 
     Raises `OSError` or `RooflintError`.
     """
-    return read_notebook(path).encode() if is_notebook(path.name) else path.read_bytes()
+    return read_notebook(path).encode() if is_notebook(path.name) else read_regular(path)
 
 
 def project_folders(paths: Iterable[str | Path]) -> list[str]:
@@ -187,7 +189,7 @@ class _Folder(NamedTuple):
 
 def _walk(root: Path, configs: Configs, cancelled: Event | None = None) -> Iterator[str]:
     """The files below a folder, in order: the files of a folder, then its folders."""
-    real = root.resolve()
+    real = real_path(root)
     config = configs.at(real)
     inside = config.inside(real)
     start = _Folder(
@@ -265,10 +267,17 @@ def _left_out(folder: _Folder, name: str, is_folder: bool) -> bool:
     return False
 
 
+def repository_of(folder: str | Path) -> Path:
+    """The repository that a folder is in, or else the folder itself."""
+    real = real_path(folder)
+    around = (real, *real.parents)
+    return next((one for one in around if (one / ".git").exists()), real)
+
+
 def _ignores_above(folder: Path) -> tuple[tuple[str, Patterns], ...]:
     """What the repository around a folder says of it, its own .gitignore apart."""
     around = [folder, *folder.parents]
-    top = next((n for n, parent in enumerate(around) if (parent / ".git").exists()), 0)
+    top = around.index(repository_of(folder))
     found: list[tuple[str, Patterns]] = []
     for parent in reversed(around[1 : top + 1]):
         seen = folder.relative_to(parent).as_posix() + "/"
@@ -280,6 +289,6 @@ def _ignores_above(folder: Path) -> tuple[tuple[str, Patterns], ...]:
 
 def _patterns(file: Path) -> Patterns:
     try:
-        return Patterns(file.read_text("utf-8", "replace").splitlines())
+        return Patterns(read_regular(file).decode("utf-8", "replace").splitlines())
     except OSError:
         return Patterns(())

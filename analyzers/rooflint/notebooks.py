@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, cast
 
 from rooflint.magics import left_out, plain_cell
 from rooflint.model import Edit, Finding, Fix, RooflintError
+from rooflint.regular import read_regular
 
 SUFFIX = ".ipynb"
 
@@ -100,7 +101,7 @@ def read_notebook(path: Path) -> str:
     Raises `RooflintError`; `OtherLanguage` if it is written in another one.
     """
     try:
-        text = path.read_text("utf-8-sig")
+        text = read_regular(path).decode("utf-8-sig")
     except OSError as error:
         raise RooflintError(
             f"{path} cannot be read ({error.strerror}): check its permissions."

@@ -7,14 +7,15 @@ Where the measured text is not known, an edited file shows nothing rather than a
 
 from __future__ import annotations
 
+import ntpath
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from rooflint.model import Finding, LineReport, Recording, Report
 from rooflint.profiles.adopted import common_end
@@ -85,13 +86,13 @@ def find_recorded_path(
     digest = digest_of(text)
     same = [other for other, known_digest in hashes.items() if known_digest == digest]
     # A file that is still there is itself: pkg/utils.py is not the recorded utils.py.
-    gone = [other for other in same or hashes if not Path(other).exists()]
+    gone = [other for other in same or hashes if not _is_there(other, path)]
     # A recording made elsewhere (a container, a cluster) has other folders above the project.
     scored = [(length, other) for other in same or gone if (length := common_end(path, other))]
     best = max((length for length, _ in scored), default=0)
     candidates = [other for length, other in scored if length == best]
     if not candidates:
-        here = [other for other in gone if Path(other).parent.is_dir()]
+        here = [other for other in gone if _is_there(str(PurePath(other).parent), path)]
         candidates = [other for other in here if same or _is_alike(sources.get(other, ""), text)]
     if len(candidates) != 1:
         return None
@@ -99,6 +100,29 @@ def find_recorded_path(
     # Another file may be called the same, as many are called utils.py.
     is_other = not same and found in sources and not _is_alike(sources[found], text)
     return None if is_other else found
+
+
+def _is_there(recorded: str, beside: str) -> bool:
+    """Whether a recorded file or folder is on this machine.
+
+    One on a server is asked for only beside a file that is there: asking is to log in.
+    """
+    server, _ = ntpath.splitdrive(recorded)
+    if server[:2] in (r"\\", "//") and server != ntpath.splitdrive(beside)[0]:
+        return False
+    try:
+        return Path(recorded).exists()
+    except OSError:  # A name that no file can have.
+        return False
+
+
+def names_in_folders(paths: Iterable[str]) -> Mapping[str, Set[str]]:
+    """What the folders of files would list, were there no other files."""
+    names: dict[str, set[str]] = {}
+    for path in map(PurePath, paths):
+        for one in (path, *path.parents):
+            names.setdefault(str(one.parent), set()).add(one.name)
+    return names
 
 
 def lines_in(recorded: str, text: str, recording: Recording) -> Callable[[int], Place | None]:

@@ -1,6 +1,6 @@
 /** The language client: what it watches, where it logs, and what it does when the server's process ends. */
 
-import type { LogOutputChannel } from "vscode";
+import { type LogOutputChannel, workspace } from "vscode";
 import { CloseAction, type CloseHandlerResult, ErrorAction, LanguageClient, State } from "vscode-languageclient/node";
 import { Crashes } from "./crashes";
 import { RULE_PAGE } from "./rulePages";
@@ -36,6 +36,7 @@ export class Client extends LanguageClient {
           profileAgainCommand: "rooflint.profileAgain",
           rulePage: RULE_PAGE,
           heat: true,
+          trusted: workspace.isTrusted,
         },
         markdown: {
           isTrusted: { enabledCommands: ["rooflint.profileFile", "rooflint.showOutput", "rooflint.showRoofline"] },

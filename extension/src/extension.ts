@@ -5,6 +5,7 @@ import { Ways } from "./arguments";
 import { Comparisons } from "./comparison";
 import { Heat } from "./heat";
 import type { FromToolbar } from "./notebook";
+import { notices } from "./notices";
 import { type How, Profiler } from "./profile";
 import { registerPyproject } from "./pyprojectEditor";
 import { onInterpreterSelected } from "./pythonExtension";
@@ -70,7 +71,7 @@ function told<T>(name: string, action: (argument?: T) => Promise<void>) {
       await action(argument);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      void (error instanceof Refusal ? window.showWarningMessage(message) : window.showErrorMessage(message));
+      void (error instanceof Refusal ? notices.warn(message) : notices.fail(message));
     }
   });
 }

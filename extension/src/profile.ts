@@ -22,6 +22,8 @@ import {
 import type { Ways } from "./arguments";
 import type { FileHeat, Heat } from "./heat";
 import { type FromToolbar, fileOf, notebookAround } from "./notebook";
+import { notices } from "./notices";
+import { plain } from "./plain";
 import { commandLine, type ProfileArguments, prepareRequest, Refusal } from "./request";
 import type { Server } from "./server";
 import type { Status } from "./status";
@@ -82,12 +84,12 @@ export class Profiler {
       await this.#profile(server, uri, how);
     } catch (error) {
       if (error instanceof Refusal) {
-        void window.showWarningMessage(error.message);
+        void notices.warn(error.message);
         return;
       }
       const message = error instanceof Error ? error.message : String(error);
       this.#output.appendLine(`\n${message}`);
-      void this.#offerOutput(window.showErrorMessage(message, "Show Output"));
+      void this.#offerOutput(notices.fail(message, "Show Output"));
     }
   }
 
@@ -110,7 +112,7 @@ export class Profiler {
       const request = await prepareRequest(uri, way);
       this.#output.appendLine(["", commandLine(request), ...request.notes].join("\n"));
       const result = await window.withProgress(
-        { location: ProgressLocation.Notification, title: `Profiling ${fileName}`, cancellable: true },
+        { location: ProgressLocation.Notification, title: plain(`Profiling ${fileName}`), cancellable: true },
         (progress, cancellation) => run(client, request.arguments, progress, cancellation),
       );
       this.#tell(fileName, result);
@@ -125,12 +127,12 @@ export class Profiler {
     this.#output.appendLine(["", summary, ...notes, `Recorded in ${recording}`].join("\n"));
     const buttons = ["Show Problems", "Show Output"];
     if (cancelled) {
-      void this.#offerOutput(window.showInformationMessage(`Cancelled; until then: ${summary}`, ...buttons));
+      void this.#offerOutput(notices.inform(`Cancelled; until then: ${summary}`, ...buttons));
     } else if (exit_code) {
       const failed = `${fileName} ended with exit code ${exit_code}; until then: ${summary}`;
-      void this.#offerOutput(window.showWarningMessage(failed, ...buttons.reverse()));
+      void this.#offerOutput(notices.warn(failed, ...buttons.reverse()));
     } else {
-      void this.#offerOutput(window.showInformationMessage(summary, ...buttons));
+      void this.#offerOutput(notices.inform(summary, ...buttons));
     }
   }
 
@@ -146,7 +148,7 @@ export class Profiler {
   }
 
   async #askForTrust(): Promise<void> {
-    const choice = await window.showWarningMessage(
+    const choice = await notices.warn(
       "Profiling runs the file, so it is off until you trust this workspace.",
       "Manage Workspace Trust",
     );
@@ -165,8 +167,9 @@ async function run(
 ): Promise<ProfileResult> {
   const token = `rooflint.profile ${request.uri}`;
   const listening = client.onProgress(WorkDoneProgress.type, token, (value) => {
-    if (value.kind === "report" && value.message && !cancellation.isCancellationRequested) {
-      progress.report({ message: value.message });
+    // It begins with the command that is run.
+    if (value.kind !== "end" && value.message && !cancellation.isCancellationRequested) {
+      progress.report({ message: plain(value.message) });
     }
   });
   // The request itself is not cancelled: its answer is what was recorded until then.

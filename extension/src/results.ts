@@ -12,6 +12,7 @@ import {
   workspace,
 } from "vscode";
 import { ExecuteCommandRequest, HoverRequest, type LanguageClient } from "vscode-languageclient/node";
+import { notices } from "./notices";
 import { Refusal } from "./request";
 import { pageOf } from "./rulePages";
 import type { Server } from "./server";
@@ -41,7 +42,7 @@ export async function importRecording(server: Server, output: OutputChannel, giv
   output.appendLine(["", summary, ...notes, `Imported into ${recording}`, ...pairs, ...lost].join("\n"));
   const files = pairs.length + lost.length;
   const sentence = files > 0 ? `${pairs.length} of its ${files} files are here. ` : "";
-  const choice = await window.showInformationMessage(`${sentence}${summary}`, "Show Output");
+  const choice = await notices.inform(`${sentence}${summary}`, "Show Output");
   if (choice) {
     output.show(true);
   }

@@ -13,6 +13,7 @@ import {
   window,
 } from "vscode";
 import { ExecuteCommandRequest } from "vscode-languageclient/node";
+import { notices } from "./notices";
 import type { Server } from "./server";
 import type { Status } from "./status";
 
@@ -57,7 +58,7 @@ export class Roofline implements Disposable {
   async show(file?: unknown, line?: unknown): Promise<void> {
     const uri = toUri(file) ?? window.activeTextEditor?.document.uri;
     if (!uri) {
-      void window.showWarningMessage("There is no file whose roofline could be shown: open one first.");
+      void notices.warn("There is no file whose roofline could be shown: open one first.");
       return;
     }
     try {
@@ -75,7 +76,7 @@ export class Roofline implements Disposable {
         void this.#panel?.webview.postMessage({ type: "show", ...page.shown });
       }
     } catch (error) {
-      void window.showWarningMessage(error instanceof Error ? error.message : String(error));
+      void notices.warn(error instanceof Error ? error.message : String(error));
     }
   }
 
@@ -136,7 +137,7 @@ export class Roofline implements Disposable {
       });
       editor.revealRange(new Range(start, start), TextEditorRevealType.InCenterIfOutsideViewport);
     } catch (error) {
-      void window.showWarningMessage(error instanceof Error ? error.message : String(error));
+      void notices.warn(error instanceof Error ? error.message : String(error));
     }
   }
 

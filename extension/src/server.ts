@@ -11,6 +11,7 @@ import {
 } from "vscode";
 import { type LanguageClient, State } from "vscode-languageclient/node";
 import { Client } from "./client";
+import { notices } from "./notices";
 import type { Profiler } from "./profile";
 import { findServerPython, type Python } from "./python";
 import { selectedInterpreter } from "./pythonExtension";
@@ -133,7 +134,7 @@ export class Server implements Disposable {
   }
 
   async #offerHelp(message: string): Promise<void> {
-    const choice = await window.showErrorMessage(message, "Open Setting", "Show Log");
+    const choice = await notices.fail(message, "Open Setting", "Show Log");
     if (choice === "Open Setting") {
       // On a remote machine these settings are that machine's, and the plain page would not show them.
       const page = env.remoteName ? "workbench.action.openRemoteSettings" : "workbench.action.openSettings";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { fillIn } from "../src/placeholders";
+import { plain } from "../src/plain";
 import { shorten } from "../src/summary";
 import { joinWords, splitWords } from "../src/words";
 
@@ -22,6 +23,17 @@ describe("the status bar", () => {
       shorten("the time is Python's, not torch's: GPU tools are not next"),
       "the time is Python's, not torch's",
     );
+  });
+});
+
+describe("a notification", () => {
+  it("makes no link of what a file or a kernel is called", () => {
+    // What VS Code takes for a link in a notification: base/common/linkedText.ts.
+    const link = /\[([^\]]+)\]\(((?:https?:\/\/|command:|file:)[^)\s]+)(?: (["'])(.+?)(\3))?\)/i;
+    for (const name of ["[x](command:y)", "[[x](https://e)", '[x](command:y "title")', "]([x](file:///z)"]) {
+      assert.match(name, link);
+      assert.doesNotMatch(plain(`${name}.py was profiled`), link);
+    }
   });
 });
 

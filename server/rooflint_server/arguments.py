@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,6 +24,8 @@ USAGE = (
 
 def to_request(arguments: Sequence[Any] | None, session: Session) -> ProfileRequest:
     """The request of `rooflint.server.profile`. Raises `RooflintError`."""
+    if not session.editor.trusted:
+        raise RooflintError("profiling runs the file, so it is off until you trust this workspace")
     if not arguments or len(arguments) > 1:
         raise RooflintError(f"to profile, {USAGE}")
     asked: Any = {"uri": arguments[0]} if isinstance(arguments[0], str) else arguments[0]
@@ -47,11 +51,20 @@ def to_request(arguments: Sequence[Any] | None, session: Session) -> ProfileRequ
     )
 
 
+def show_command(request: ProfileRequest) -> str:
+    """What is going to be run, as one would type it."""
+    return shlex.join([*(request.launcher or (request.python,)), *request.target])
+
+
 def to_imported(arguments: Sequence[Any] | None) -> Path:
     """What `rooflint.server.import` is to read. Raises `RooflintError`."""
     if not arguments or len(arguments) != 1 or not isinstance(arguments[0], str):
         raise RooflintError("to import, give one argument: the path of a recording or a trace")
-    return Path(to_path(arguments[0]) or arguments[0])
+    path = Path(to_path(arguments[0]) or arguments[0])
+    with contextlib.suppress(OSError, ValueError):  # A name that no file can have.
+        if path.exists():
+            return path
+    raise RooflintError(f"{arguments[0]} is not on this machine: name a recording or a trace")
 
 
 def file_of(uri: object) -> str:
@@ -59,14 +72,18 @@ def file_of(uri: object) -> str:
     if not isinstance(uri, str) or not uri:
         raise RooflintError(f"the file is missing: {USAGE}")
     path = to_path(uri) if "://" in uri or uri.startswith("untitled:") else uri
-    if path is None or not Path(path).is_absolute() or not Path(path).is_file():
-        raise RooflintError(f"{uri} is not a file on this machine: save it first")
-    return path
+    with contextlib.suppress(OSError, ValueError):  # A name that no file can have.
+        if path is not None and Path(path).is_absolute() and Path(path).is_file():
+            return path
+    raise RooflintError(f"{uri} is not a file on this machine: save it first")
 
 
-def to_settings(section: Mapping[str, Any], before: Settings) -> Settings:
-    """The settings with those that an editor sends; what is not named, or no setting, stays."""
-    python = section.get("python")
+def to_settings(section: Mapping[str, Any], before: Settings, *, trusted: bool) -> Settings:
+    """The settings with those that an editor sends; what is not named, or no setting, stays.
+
+    Where the workspace is not `trusted`, none that names a program is taken.
+    """
+    python = section.get("python") if trusted else None
     return Settings(
         python=(python or None) if isinstance(python, str) else before.python,
         inlay_hints=_switch(section, "inlayHints", before.inlay_hints),
@@ -113,9 +130,10 @@ def _all_text(items: Sequence[Any]) -> bool:
 
 def _folder(options: Mapping[str, Any]) -> str:
     folder = _text(options, "cwd")
-    if folder and not Path(folder).is_dir():
-        raise RooflintError(f"cwd {folder} is not a folder: name one that exists")
-    return folder
+    with contextlib.suppress(OSError, ValueError):
+        if not folder or Path(folder).is_dir():
+            return folder
+    raise RooflintError(f"cwd {folder} is not a folder: name one that exists")
 
 
 def _window(options: Mapping[str, Any]) -> WindowOptions:

@@ -10,7 +10,6 @@ from lsprotocol import types as lsp
 from pygls import uris
 
 import rooflint
-from rooflint.files import text_of
 from rooflint.model import Report
 from rooflint.notebooks import is_notebook, name_line
 from rooflint_server import to_lsp
@@ -39,7 +38,8 @@ def closed_files(session: Session) -> dict[str, ClosedFile]:
         for one in measured:
             for path in one.files.values():
                 known = path in closed or path in session.documents
-                if not known and session.root_of(path) == root and (version := _version(path)):
+                ours = not known and session.root_of(path) == root and session.is_ours(path)
+                if ours and (version := _version(path)):
                     closed[path] = ClosedFile(path, one.report, f"{version} {one.origin}")
     return {p: f for p, f in closed.items() if not session.config_of(p).excludes(p)}
 
@@ -53,7 +53,7 @@ def _version(path: str) -> int | None:
 
 def diagnostics_of_closed(file: ClosedFile, session: Session) -> list[lsp.Diagnostic]:
     """Of each line that costs much; what the rules say of a file is told once it is open."""
-    text = text_of(file.path)
+    text = session.text_of(file.path)
     followed = rooflint.follow_file(file.report, file.path, text) if text is not None else None
     if text is None or followed is None:
         return []

@@ -83,7 +83,7 @@ def find_line(arguments: Sequence[Any] | None, session: Session) -> tuple[str, i
 def _candidates(recorded: str, name: str, root: str, session: Session) -> Iterator[str]:
     """The file itself, if it is in the project, then others of its name."""
     normal = os.path.normpath(recorded)
-    if is_inside(normal, root) and Path(normal).is_file():
+    if is_inside(normal, root) and session.is_ours(normal):
         yield normal
     for path in session.files_of(root):
         if PurePath(path).name == name and path != normal:

@@ -17,7 +17,11 @@ OUTPUT = "rooflint/output"
 
 
 async def open_progress(
-    server: LanguageServer, editor: Editor, given: lsp.ProgressToken | None, title: str
+    server: LanguageServer,
+    editor: Editor,
+    given: lsp.ProgressToken | None,
+    title: str,
+    message: str,
 ) -> lsp.ProgressToken | None:
     """Begin to show progress, under the editor's own token or a new one; `None`: it shows none."""
     token = given
@@ -30,7 +34,9 @@ async def open_progress(
             return None  # An editor that refuses or is silent gets no progress, but its profile.
     if token is not None:
         server.progress(
-            lsp.ProgressParams(token, lsp.WorkDoneProgressBegin(title, cancellable=True))
+            lsp.ProgressParams(
+                token, lsp.WorkDoneProgressBegin(title, cancellable=True, message=message)
+            )
         )
     return token
 

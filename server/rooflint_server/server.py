@@ -36,9 +36,10 @@ from rooflint.model import Finding, NotToKeepError, Recording, Report, RooflintE
 from rooflint.notebooks import SUFFIX, is_notebook
 from rooflint_server import cards, pages, to_lsp
 from rooflint_server.analysis import Analysis, Measured
-from rooflint_server.arguments import file_of, to_imported, to_request, to_settings
+from rooflint_server.arguments import file_of, show_command, to_imported, to_request, to_settings
 from rooflint_server.closed import closed_files, diagnostics_of_closed, to_workspace_report
 from rooflint_server.document import Document
+from rooflint_server.escape import plain
 from rooflint_server.notebook import Notebook
 from rooflint_server.progress import Listener, close_progress, open_progress
 from rooflint_server.reading import now, read_measured
@@ -64,6 +65,9 @@ server = LanguageServer(
     ),
     protocol_cls=Protocol,
 )
+
+MOST_TOLD = 500
+"""Different things that are logged once."""
 
 LEARN_AFTER_S = 0.4
 """Of silence, after which the files around the documents are followed."""
@@ -162,6 +166,8 @@ class TellEditor(logging.Handler):
             message += ": " + "".join(traceback.format_exception(record.exc_info[1])).strip()
         if message in self._told:
             return
+        if len(self._told) == MOST_TOLD:
+            self._told.clear()
         self._told.add(message)
         kind = lsp.MessageType.Error if record.levelno >= logging.ERROR else lsp.MessageType.Warning
         server.window_log_message(lsp.LogMessageParams(kind, message))
@@ -220,7 +226,9 @@ def _take_settings(settings: object) -> None:
     whole = cast("dict[str, Any]", settings)
     section: Any = whole.get("rooflint", whole)
     if isinstance(section, dict):
-        session.settings = to_settings(cast("dict[str, Any]", section), session.settings)
+        session.settings = to_settings(
+            cast("dict[str, Any]", section), session.settings, trusted=session.editor.trusted
+        )
 
 
 @handles(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
@@ -390,12 +398,13 @@ def publish_next() -> None:
 async def _publish_when_known(document: Document) -> None:
     """Not if messages have come in meanwhile: they may hold newer edits."""
     try:
-        diagnostics = await diagnostics_of(document)
-        if protocol().waiting:
-            session.touch(document)
-        elif session.documents.get(document.path) is document:
-            _publish(document, diagnostics)
-            _learn_soon(document)
+        with _fault_told("looking at a file"):
+            diagnostics = await diagnostics_of(document)
+            if protocol().waiting:
+                session.touch(document)
+            elif session.documents.get(document.path) is document:
+                _publish(document, diagnostics)
+                _learn_soon(document)
     finally:
         session.publishing = None
         protocol().wake()
@@ -637,7 +646,11 @@ async def profile(params: lsp.ExecuteCommandParams) -> dict[str, object]:
     token, message = None, "not done"
     try:
         run.token = token = await open_progress(
-            server, session.editor, params.work_done_token, f"Profile {name}"
+            server,
+            session.editor,
+            params.work_done_token,
+            f"Profile {name}",
+            plain(show_command(request)),
         )
         hear = Listener(server, token).hear
         folder = await _outcome(
@@ -755,6 +768,8 @@ async def clear(params: lsp.ExecuteCommandParams) -> None:
 async def _load_recordings(root: str) -> None:
     """Read what was last recorded of each open file: before it was opened, or in a terminal
     since; again, if more was written there."""
+    if not session.editor.trusted:
+        return
     async with session.loading.setdefault(root, asyncio.Lock()):
         with _fault_told("loading the last recording"):
             listed = await asyncio.to_thread(rooflint.list_recordings, root)

@@ -11,13 +11,14 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from threading import Event
 from typing import TYPE_CHECKING
 
 import rooflint
 from rooflint import files as source_files
-from rooflint.config import Config
+from rooflint.config import Config, real_path
+from rooflint.files import repository_of
 from rooflint.model import RooflintError
 from rooflint_server.analysis import Analysis, Basis, Measured, analyse
 from rooflint_server.document import Document, Encoding
@@ -52,6 +53,9 @@ class Editor:
     """Its own command to profile a file again; it takes the file's URI."""
     rule_page: str | None = None
     """Where it shows the page of a rule: a URI with `{code}` in place of the rule's name."""
+    trusted: bool = True
+    """The user trusts what lies in the workspace; otherwise nothing is run, no setting that names a
+    program holds, and no recording in it is read by itself."""
     draws_heat: bool = False
     """It marks lines by what they cost, and wants to be told of them."""
     describes_codes: bool = False
@@ -147,6 +151,9 @@ class Session:
         self.documents.pop(document.path, None)
         self.changed_on_disk(document.path)
         self.outdated = [d for d in self.outdated if d is not document]
+        roots = {*self.folders, *(self.root_of(path) for path in self.documents)}
+        for root in self.projects.keys() - roots:
+            del self.projects[root]
 
     def leave_cells(self, uris: Iterable[str]) -> None:
         """Forget cells that were deleted, or whose notebook was closed."""
@@ -216,8 +223,7 @@ class Session:
         """
         while document.analysis is None or not self.is_known(document):
             if self._look is None:
-                self._look = Look(document, asyncio.get_running_loop().create_future())
-                self._begin(self._look)
+                self._look = self._begin(document)
             elif self._look.cancelled is not None:
                 self._look.cancelled.set()
             await asyncio.shield(self._look.done)
@@ -269,11 +275,11 @@ class Session:
         wait.cancel()
         return document.analysis
 
-    def _begin(self, look: Look) -> None:
-        document, basis = look.document, self._basis(look.document)
+    def _begin(self, document: Document) -> Look:
+        basis, project = self._basis(document), self.project_of(document.path)
         text, before = tuple(document.lines), document.analysis
         loop = asyncio.get_running_loop()
-        project = self.project_of(document.path)
+        look = Look(document, loop.create_future())
 
         def end(analysis: Analysis, error: Exception | None) -> None:
             document.analysis, self._look = analysis, None
@@ -292,6 +298,7 @@ class Session:
 
         # No thread of a pool: those are waited for when the server is to leave.
         threading.Thread(target=run, name="rooflint-look", daemon=True).start()
+        return look
 
     def _basis(self, document: Document) -> Basis:
         path = document.path
@@ -303,8 +310,8 @@ class Session:
         """What is known of the files around a file."""
         root = self.root_of(path)
         if root not in self.projects:
-            paths = partial(self.files_of, root)
-            self.projects[root] = rooflint.open_project(paths, self.text_of, [root])
+            paths, names = partial(self.files_of, root), partial(names_around, root)
+            self.projects[root] = rooflint.open_project(paths, self.text_of, [root], names)
         return self.projects[root]
 
     def files_of(self, root: str) -> Iterable[str]:
@@ -312,22 +319,30 @@ class Session:
         cancelled = self._look.cancelled if self._look else None
         try:
             return source_files.python_files(
-                root, rooflint.open_configs(), MOST_FILES, cancelled
+                root, rooflint.open_configs(repository_of(root)), MOST_FILES, cancelled
             ).paths
         except RooflintError:  # Settings that make no sense, which is told elsewhere.
             return ()
 
     def text_of(self, path: str) -> str | None:
-        """The text of a file as it is open, or else on disk."""
+        """The text of a file as it is open, or else on disk, if it lies in its project."""
         document = self.documents.get(path)
-        return "".join(tuple(document.lines)) if document else source_files.text_of(path)
+        if document:
+            return "".join(tuple(document.lines))
+        return source_files.text_of(path) if self.is_ours(path) else None
+
+    def is_ours(self, path: str) -> bool:
+        """Whether a file may be read that nobody has opened: no link leads out of its project."""
+        real, around = real_path(path), {self.root_of(path), *self.folders}
+        return any(is_inside(real, real_path(folder)) for folder in around)
 
     def config_of(self, path: str) -> Config:
         """The settings of the project around a file; those that make no sense are left aside."""
         folder = self._folder_of(path)
         if folder not in self.configs:
             try:
-                self.configs[folder] = rooflint.load_config(folder)
+                top = repository_of(self.root_of(path))
+                self.configs[folder] = rooflint.load_config(folder, top)
             except RooflintError as error:
                 log.warning("%s", error)
                 self.configs[folder] = Config()
@@ -340,7 +355,16 @@ class Session:
         return self.folders[0] if self.folders else str(Path.cwd())
 
 
-def is_inside(path: str, folder: str) -> bool:
+def is_inside(path: str | Path, folder: str | Path) -> bool:
     """Whether a file lies below a folder, by the system's own rules for names."""
-    path, folder = os.path.normcase(path), os.path.normcase(folder)
+    path, folder = (os.path.normpath(os.path.normcase(each)) for each in (path, folder))
     return path.startswith(folder if folder.endswith(os.sep) else folder + os.sep)
+
+
+def names_around(root: str, folder: str) -> Iterable[str]:
+    """The names in a folder of a project; of those around it, only the way to it."""
+    if folder == root or is_inside(real_path(folder), real_path(root)):
+        return [path.name for path in Path(folder).iterdir()]
+    if is_inside(root, folder):
+        return [PurePath(root).relative_to(folder).parts[0]]
+    return ()

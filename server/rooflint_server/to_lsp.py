@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -62,6 +63,7 @@ def to_editor(
         roofline_command=own_text("rooflineCommand"),
         again_command=own_text("profileAgainCommand"),
         rule_page=own_text("rulePage"),
+        trusted=own.get("trusted") is not False,
         draws_heat=own.get("heat") is True,
         describes_codes=any(way and way.code_description_support for way in ways),
         refreshes=frozenset(_refreshes(workspace)),
@@ -92,10 +94,29 @@ def to_registration(patterns: Iterable[str]) -> lsp.RegistrationParams:
 
 def to_path(uri: str) -> str | None:
     """The file that a URI names, or the name of an unsaved one; `None`: neither."""
-    scheme = uris.uri_scheme(uri)
-    if scheme == "file":
-        return uris.to_fs_path(uri)
+    try:
+        scheme = uris.uri_scheme(uri)
+        path = uris.to_fs_path(uri) if scheme == "file" else None
+    except ValueError:
+        return None
+    if path and _can_be(path):
+        return path
     return uri if scheme == "untitled" else None
+
+
+_LONGEST_NAME, _LONGEST_PATH = 255, 3800
+"""Linux allows 4095 bytes, what is looked for beside a file among them; others allow less."""
+
+
+def _can_be(path: str) -> bool:
+    """Whether a file may be called so; asked for another one, the system raises any error."""
+    try:
+        encoded = os.fsencode(path)
+    except ValueError:
+        return False
+    names = re.split(rb"[\\/]" if os.name == "nt" else rb"/", encoded)
+    too_long = len(encoded) > _LONGEST_PATH or max(map(len, names)) > _LONGEST_NAME
+    return b"\0" not in encoded and not too_long
 
 
 def to_uri(path: str) -> str:

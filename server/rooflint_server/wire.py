@@ -7,6 +7,7 @@ import contextlib
 import json
 import logging
 import os
+import re
 import socket
 import sys
 import threading
@@ -122,13 +123,16 @@ class Protocol(LanguageServerProtocol):
             self._send_response(fields["id"], error=refusal.to_response_error())
 
 
+_LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*(\d+)[ \t]*\r?\n$", re.IGNORECASE)
+
+
 def _bodies(reader: BinaryIO) -> Iterator[bytes]:
     """The messages of a stream, one by one, until it ends."""
     length = 0
     for header in iter(reader.readline, b""):
-        name, _, value = header.partition(b":")
-        if name.strip().lower() == b"content-length" and value.strip().isdigit():
-            length = int(value)
+        # Behind the rest of a message that was longer than it said, the next one begins.
+        if told := _LENGTH.search(header):
+            length = int(told[1])
         elif length and not header.strip():
             body = reader.read(length)
             if len(body) < length:

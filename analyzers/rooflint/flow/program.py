@@ -28,8 +28,14 @@ class Program:
     are looked for besides the importing file's own folder and package.
     """
 
-    def __init__(self, read: Callable[[str], str | None], folders: Iterable[str] = ()):
+    def __init__(
+        self,
+        read: Callable[[str], str | None],
+        folders: Iterable[str] = (),
+        list_folder: Callable[[str], Iterable[str]] = os.listdir,
+    ):
         self._read = read
+        self._list_folder = list_folder
         self._folders = tuple("" if folder == "." else folder for folder in folders)
         self._files: dict[str, SourceFile | None] = {}
         self._statements: dict[str, dict[str, list[Block]]] = {}
@@ -155,7 +161,7 @@ class Program:
         names = self.listed.get(folder)
         if names is None:
             try:
-                names = frozenset(os.listdir(folder or "."))
+                names = frozenset(self._list_folder(folder or "."))
             except OSError:
                 names = frozenset[str]()
             self.listed[folder] = names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -37,7 +38,8 @@ class Project:
     """The files of a folder that is worked on, and what is known of them.
 
     `paths` gives the files that may use others; `read` gives a file's text, `None` if it cannot
-    be read; `folders` are where absolute imports are looked for besides.
+    be read; `folders` are where absolute imports are looked for besides; `list_folder` gives the
+    names in a folder.
     """
 
     def __init__(
@@ -45,10 +47,11 @@ class Project:
         paths: Callable[[], Iterable[str]],
         read: Callable[[str], str | None],
         folders: Iterable[str] = (),
+        list_folder: Callable[[str], Iterable[str]] = os.listdir,
     ):
         self._paths = paths
         self._read = read
-        self.program = Program(read, folders)
+        self.program = Program(read, folders, list_folder)
         self._listed: list[str] | None = None
         """The files that may use others; `None`: not yet looked for."""
         self.imports: dict[str, Imports] = {}
@@ -164,12 +167,16 @@ class Project:
             were_there[path] = self.program.is_there(path)
             self.program.drop(path)
             self._let_go(path)
+            self._forget_own(path)
             self._told.pop(path, None)
         if were_there:
             self.program.look_again()
         for path, was_there in were_there.items():
-            self._outdate(path, was_there != self.program.is_there(path))
+            is_there = self.program.is_there(path)
+            self._outdate(path, was_there != is_there)
             self._outdated.add(path)
+            if not is_there:
+                self._forget(path)
 
     def _outdate(self, path: str, comes_or_goes: bool) -> None:
         """What is to be found out again when a file has changed."""
@@ -186,6 +193,12 @@ class Project:
         """There is no such file any more, so following it said nothing."""
         self._forget_about(path)
         self._followings.pop(path, None)
+
+    def _forget_own(self, path: str) -> None:
+        """What following a file said of itself, which is said anew when it is asked for."""
+        if path in self._followings:
+            self._followings[path].flows.pop(path, None)
+            self._about[path].discard(path)
 
     def _forget_about(self, root: str) -> None:
         for known in self._followings[root].flows if root in self._followings else ():

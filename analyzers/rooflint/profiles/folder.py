@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tokenize
 from collections.abc import Mapping
 from contextlib import suppress
@@ -32,8 +33,11 @@ from rooflint.profiles.python_time import (
 from rooflint.profiles.steps import find_steps
 from rooflint.profiles.timeline import KERNEL
 from rooflint.profiles.torch_trace import load_timeline, recording_of
+from rooflint.regular import read_regular
 
 FORMAT = 1
+
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,7 @@ def list_recordings(root: str | Path) -> list[Listed]:
 def _listed(folder: Path) -> Listed:
     text = b""
     try:
-        text = (folder / "meta.json").read_bytes()
+        text = read_regular(folder / "meta.json")
         meta = _object(json.loads(text.decode("utf-8")))
     except (OSError, ValueError, RecursionError):
         meta = {}
@@ -224,7 +228,7 @@ def _tells_more(python: PythonTime, recording: Recording) -> bool:
 def _read_meta(folder: Path) -> dict[str, Any]:
     path = folder / "meta.json"
     try:
-        meta = _object(json.loads(path.read_text(encoding="utf-8")))
+        meta = _object(json.loads(read_regular(path)))
     except FileNotFoundError as error:
         raise ProfileError(
             f"{folder} is no recording: it has no meta.json; "
@@ -278,8 +282,10 @@ def _texts(folder: Path, hashes: Mapping[str, str]) -> dict[str, str]:
     """The files as they were run, where the recording kept them."""
     texts: dict[str, str] = {}
     for path, digest in hashes.items():
+        if not _DIGEST.fullmatch(digest):
+            continue
         with suppress(OSError):
-            source = (folder / "sources" / f"{digest}.py").read_bytes()
+            source = read_regular(folder / "sources" / f"{digest}.py")
             texts[path] = source.decode("utf-8") if is_notebook(path) else _decoded(source)
     return texts
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from rooflint.profiles.counters import Launch
 from rooflint.profiles.ncu_csv import parse_csv
 from rooflint.profiles.ncu_module import COMMAND, launch_of
 from rooflint.profiles.streams import open_packed, read_all
+from rooflint.search_path import find_program
 
 _IMPORT_SECONDS = 300
 
@@ -50,7 +50,7 @@ def _read(plain: Path, path: Path) -> list[Launch]:
 
 def find_ncu() -> str | None:
     """The `ncu` of this machine, on PATH or where CUDA and Nsight Compute install it."""
-    found = shutil.which("ncu")
+    found = find_program("ncu")
     if found:
         return found
     roots = [Path("/usr/local/cuda/bin"), *_installations()]
@@ -70,7 +70,7 @@ def _folders_of_module() -> Iterator[list[str]]:
     is installed by pip or shipped inside of an installation of Nsight Compute."""
     if importlib.util.find_spec("ncu_report") is not None:
         yield []
-    ncu = shutil.which("ncu")
+    ncu = find_program("ncu")
     folders = [Path(ncu).resolve().parent] if ncu else []
     for folder in (*folders, *_installations()):
         # The binary may stand two folders below the root that has extras/.

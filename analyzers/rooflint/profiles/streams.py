@@ -14,6 +14,7 @@ from threading import Event, Thread
 from typing import Literal
 
 from rooflint.model import ProfileError
+from rooflint.regular import check_regular
 
 Format = Literal["json", "ncu report", "sqlite", "zip", "text"]
 
@@ -24,6 +25,7 @@ BROKEN = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 def open_packed(path: Path) -> BufferedIOBase:
     """The file's bytes, decompressed while they are read if they are gzip or xz."""
     try:
+        check_regular(path)
         with path.open("rb") as file:
             magic = file.read(6)
         if magic[:2] == b"\x1f\x8b":

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 
-from rooflint.model import NotToKeepError
+from rooflint.model import NotToKeepError, ProfileError
 from rooflint.profiles.streams import open_packed, sniff
 from rooflint.runs.quota import held
 from rooflint.runs.recordings import (
@@ -33,13 +33,14 @@ def import_recording(path: Path, root: Path, sources: Mapping[str, str]) -> Path
     """
     if path.resolve().parent == (root / ".rooflint" / "recordings").resolve():
         return path
-    folder = new_folder_in(root, path.name.partition(".")[0] or "import")
+    try:
+        folder = new_folder_in(root, path.name.partition(".")[0] or "import")
+    except ProfileError as error:
+        raise NotToKeepError(str(error)) from error
     try:
         with held(folder):
             if path.is_dir():
-                shutil.copytree(
-                    path, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(META)
-                )
+                shutil.copytree(path, folder, dirs_exist_ok=True, ignore=_not_kept)
                 meta = read_meta(path)
             else:
                 _copy_file(path, folder)
@@ -71,3 +72,10 @@ def _copy_file(path: Path, folder: Path) -> None:
         case _:
             with open_packed(path) as read, gzip.open(folder / TRACE, "wb", 1) as write:
                 shutil.copyfileobj(read, write)
+
+
+def _not_kept(folder: str, names: list[str]) -> list[str]:
+    """What is written anew, and what is neither a file nor a folder of the recording's own."""
+    own = [Path(folder, name) for name in names if not Path(folder, name).is_symlink()]
+    kept = {path.name for path in own if path.is_dir() or path.is_file()} - {META}
+    return [name for name in names if name not in kept]

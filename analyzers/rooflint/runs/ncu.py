@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from rooflint.search_path import find_program
 
 SECTIONS = ("SpeedOfLight", "SpeedOfLight_RooflineChart", "LaunchStats", "Occupancy")
 _WAYS = ("ld", "st")
@@ -101,7 +102,7 @@ def ncu_command(
 
 def find_ncu() -> Path | None:
     """On PATH, in CUDA_HOME, or where installers put it; the newest of several."""
-    on_path = shutil.which("ncu")
+    on_path = find_program("ncu")
     if on_path:
         return Path(on_path)
     roots = [Path(home) for name in ("CUDA_HOME", "CUDA_PATH") if (home := os.environ.get(name))]

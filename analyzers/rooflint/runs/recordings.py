@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from rooflint.model import ProfileError
+from rooflint.regular import read_regular
 
 if TYPE_CHECKING:
     from rooflint.runs.request import ProfileRequest
@@ -75,7 +76,7 @@ def check_room(request: ProfileRequest, folder: Path) -> None:
 def read_meta(folder: Path) -> dict[str, Any]:
     """What the recorder said of its run; empty if it was not able to say anything."""
     try:
-        found: object = json.loads((folder / META).read_text(encoding="utf-8"))
+        found: object = json.loads(read_regular(folder / META))
     except (OSError, ValueError):
         return {}
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
