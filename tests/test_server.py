@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import hashlib
 import json
 import logging
 import lzma
@@ -20,6 +19,7 @@ from typing import Any
 
 import pytest
 import pytest_lsp
+from h200_project import h200_project
 from lsprotocol import types as lsp
 from profiles.trace_maker import MAIN, TraceMaker
 from pygls.exceptions import JsonRpcException
@@ -1095,25 +1095,6 @@ def open_text(client: LanguageClient, file: Path, text: str) -> str:
         lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(uri, "python", 1, text))
     )
     return uri
-
-
-def h200_project(folder: Path) -> tuple[Path, str]:
-    """A project whose last recording is the H200's trace of its script."""
-    tests = Path(__file__).parent
-    source = (tests / "scripts" / "train_gpu.py").read_bytes()
-    file, digest = folder / "train_gpu.py", hashlib.sha256(source).hexdigest()
-    file.write_bytes(source)
-    recording = folder / ".rooflint" / "recordings" / "h200"
-    (recording / "sources").mkdir(parents=True)
-    (recording / "sources" / f"{digest}.py").write_bytes(source)
-    trace = gzip.decompress((tests / "profiles/recordings/line_trace.json.gz").read_bytes())
-    named = trace.replace(b'"train_gpu.py:', f'"{file.as_posix()}:'.encode())
-    (recording / "trace.json.gz").write_bytes(gzip.compress(named, 1))
-    device = {"kind": "cuda", "name": "NVIDIA H200", "count": 1, "compute_capability": [9, 0]}
-    files = {str(file): {"sha256": digest, "loops": [[56, 70]]}}
-    meta = {"format": 1, "device": device, "files": files, "exit": {"code": 0}}
-    (recording / "meta.json").write_text(json.dumps(meta))
-    return file, source.decode()
 
 
 def example_project(name: str, folder: Path) -> Path:
