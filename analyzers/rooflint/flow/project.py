@@ -196,8 +196,8 @@ class Project:
 
     def _forget_own(self, path: str) -> None:
         """What following a file said of itself, which is said anew when it is asked for."""
-        if path in self._followings:
-            self._followings[path].flows.pop(path, None)
+        following = self._followings.get(path)
+        if following is not None and following.flows.pop(path, None) is not None:
             self._about[path].discard(path)
 
     def _forget_about(self, root: str) -> None:
