@@ -13,6 +13,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, cast
 
+from rooflint.config import real_path
 from rooflint.model import Device, Peaks, ProfileError, PythonTime, Recording
 from rooflint.notebooks import is_notebook
 from rooflint.profiles.adopted import place_functions
@@ -62,10 +63,20 @@ def latest(root: str | Path) -> Path | None:
 
 
 def list_recordings(root: str | Path) -> list[Listed]:
-    """The whole recordings under a project's root, the newest first."""
-    metas = Path(root).glob(".rooflint/recordings/*/meta.json")
-    found = [_listed(meta.parent) for meta in metas]
+    """The whole recordings under a project's root, the newest first.
+
+    Left out is one that links to what is none of them: it was not made here.
+    """
+    recordings = Path(root, ".rooflint", "recordings")
+    folders = [meta.parent for meta in recordings.glob("*/meta.json")]
+    found = [_listed(folder) for folder in folders if _stays_inside(folder, recordings)]
     return sorted(found, key=lambda one: (one.since, one.folder.name), reverse=True)
+
+
+def _stays_inside(folder: Path, recordings: Path) -> bool:
+    named = (folder, *folder.iterdir(), *folder.glob("sources/*"))
+    links = [path for path in named if path.is_symlink()]
+    return all(real_path(recordings) in real_path(link).parents for link in links)
 
 
 def _listed(folder: Path) -> Listed:
