@@ -1,7 +1,7 @@
 """Puts the pure-Python libraries that the server needs into bundled/libs, for the VSIX.
 
-The list is complete and pinned, so nothing is resolved: pip on a newer Python would leave out
-exceptiongroup, which 3.10 needs.
+The list, libs.txt, is complete and pinned by hashes, so nothing is resolved: pip on a newer Python
+would leave out exceptiongroup, which 3.10 needs. `.ci/lock` makes it.
 """
 
 from __future__ import annotations
@@ -11,26 +11,20 @@ import subprocess
 import sys
 from pathlib import Path
 
-REQUIREMENTS = (
-    "attrs==26.1.0",
-    "cattrs==26.2.1",
-    "exceptiongroup==1.3.2",
-    "lsprotocol==2025.0.0",
-    "pygls==2.1.1",
-    "typing_extensions==4.16.0",
-)
+LOCK = Path(__file__).resolve().parent / "libs.txt"
 LIBS = Path(__file__).resolve().parent.parent / "bundled" / "libs"
 
 
 def main() -> None:
     stamp = LIBS / "requirements.txt"
-    wanted = "\n".join(REQUIREMENTS) + "\n"
+    wanted = LOCK.read_text()
     if stamp.exists() and stamp.read_text() == wanted:
         return
     shutil.rmtree(LIBS, ignore_errors=True)
     options = ["--no-deps", "--no-compile", "--only-binary=:all:", "--implementation=py"]
     options += ["--python-version=3.10", "--disable-pip-version-check", "--quiet"]
-    pip = [sys.executable, "-m", "pip", "install", *options, "--target", LIBS, *REQUIREMENTS]
+    options += ["--require-hashes", "--requirement", str(LOCK)]
+    pip = [sys.executable, "-m", "pip", "install", *options, "--target", LIBS]
     if subprocess.run(pip).returncode:
         sys.exit("The server's libraries could not be installed: look at pip's message above.")
     shutil.rmtree(LIBS / "bin", ignore_errors=True)
