@@ -92,6 +92,7 @@ def test_opening_a_folder_reads_nothing_outside_of_it_runs_nothing_and_asks_nobo
         editor.open(uri, (folder / "train.py").read_text())
         assert "waits for the GPU" in editor.hover(uri, ITEM_LINE)
         while not any(one["method"] == "rooflint/measured" for one in editor.told):
+            assert not editor.logged()
             editor.hover(uri, ITEM_LINE)
         time.sleep(1)  # Meanwhile it is found out who uses whom.
         for command in ("page", "compare"):
@@ -274,8 +275,8 @@ def test_the_editor_is_shown_what_is_going_to_be_run(tmp_path: Path):
 SHELLS = {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"}
 READERS_THAT_RUN = {"pickle", "cPickle", "dill", "marshal", "shelve", "yaml", "joblib"}
 NETWORK = {"urllib.request", "http", "http.client", "requests", "ftplib", "smtplib", "telnetlib"}
-SPEAKS_TO_OUR_OWN_PROCESS = ROOT / "server" / "rooflint_server" / "reading.py"
-"""By pickles in a pipe; what it reads of a recording is JSON."""
+PICKLES_OF_OUR_OWN = {"reading.py", "kept.py", "told.py"}
+"""Between our own processes, and in the user's own cache; never of a recording or a project."""
 RUNS_THE_USERS_FILE = {"program.py", "notebook.py"}
 MAKES_TABLES = ROOT / "analyzers" / "rooflint" / "tables"
 """Run by hand to measure torch; never by what is installed."""
@@ -295,7 +296,7 @@ def dangers(file: Path) -> Iterator[str]:
             names = {each.name for each in node.names}
             if isinstance(node, ast.ImportFrom):
                 names |= {node.module or ""} | {f"{node.module}.{name}" for name in names}
-            mine = {"pickle"} if file == SPEAKS_TO_OUR_OWN_PROCESS else set[str]()
+            mine = {"pickle"} if file.name in PICKLES_OF_OUR_OWN else set[str]()
             found = bool((names - mine) & (READERS_THAT_RUN | NETWORK))
         elif isinstance(node, ast.Call):
             called = ast.unparse(node.func)

@@ -142,7 +142,7 @@ def read_recording(path: str | Path, roots: Iterable[str | Path] = ()) -> Record
     from rooflint.files import texts_named
     from rooflint.profiles import read
 
-    return read(path, partial(texts_named, [*roots], open_configs()))
+    return read(path, partial(texts_named, [*roots], open_configs))
 
 
 def latest_recording(root: str | Path) -> Path | None:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import tokenize
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
@@ -96,11 +96,12 @@ def python_files(
 
 
 def texts_named(
-    roots: Iterable[str | Path], configs: Configs, names: Container[str]
+    roots: Iterable[str | Path], open_configs: Callable[[Path], Configs], names: Container[str]
 ) -> dict[str, str]:
     """The Python files below some folders that have one of these names, with their texts.
 
-    Folders that take long to go through, or whose settings make no sense, are gone through in part.
+    Folders that take long to go through, or whose settings make no sense, are gone through in part;
+    of links none is followed that leads out, since it is others who say which names are looked for.
     """
     found: dict[str, str] = {}
     cancelled = Event()
@@ -108,8 +109,10 @@ def texts_named(
     timer.start()
     try:
         for root in roots:
-            for path in _walk(Path(root), configs, cancelled):
-                if Path(path).name in names and (text := text_of(path)) is not None:
+            real = real_path(root)
+            for path in _walk(Path(root), open_configs(repository_of(root)), cancelled):
+                ours = Path(path).name in names and real in real_path(path).parents
+                if ours and (text := text_of(path)) is not None:
                     found[path] = text
     except RooflintError:
         pass

@@ -19,6 +19,7 @@ import rooflint
 from rooflint.files import texts_named
 from rooflint.model import Recording, Report
 from rooflint_server.analysis import Measured
+from rooflint_server.session import is_inside
 
 LARGE_BYTES = 20_000_000
 """A trace of more text than this is large; it has some 60,000 events."""
@@ -49,7 +50,7 @@ def read_measured(
 
 def _files_here(recording: Recording, roots: Iterable[str]) -> dict[str, str]:
     """Where the recorded files are now, by their paths as recorded."""
-    files = {path: path for path in recording.source_hashes if Path(path).is_file()}
+    files = {path: path for path in recording.source_hashes if _is_here(path, roots)}
     names = {
         PurePath(path.replace("\\", "/")).name
         for path in recording.source_hashes
@@ -57,8 +58,16 @@ def _files_here(recording: Recording, roots: Iterable[str]) -> dict[str, str]:
     }
     if not names:
         return files
-    texts = texts_named(roots, rooflint.open_configs(), names)
+    texts = texts_named(roots, rooflint.open_configs, names)
     return {**rooflint.match_files(recording, texts)[0], **files}
+
+
+def _is_here(path: str, roots: Iterable[str]) -> bool:
+    """Whether a recorded file is in the project; of others it is not even asked."""
+    try:
+        return any(is_inside(path, root) for root in roots) and Path(path).is_file()
+    except OSError:  # A name that no file can have.
+        return False
 
 
 def now() -> str:
