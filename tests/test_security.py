@@ -275,7 +275,7 @@ def test_the_editor_is_shown_what_is_going_to_be_run(tmp_path: Path):
 SHELLS = {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"}
 READERS_THAT_RUN = {"pickle", "cPickle", "dill", "marshal", "shelve", "yaml", "joblib"}
 NETWORK = {"urllib.request", "http", "http.client", "requests", "ftplib", "smtplib", "telnetlib"}
-PICKLES_OF_OUR_OWN = {"reading.py", "kept.py", "told.py"}
+PICKLES_OF_OUR_OWN = {"reading.py", "kept.py", "told.py", "written.py"}
 """Between our own processes, and in the user's own cache; never of a recording or a project."""
 RUNS_THE_USERS_FILE = {"program.py", "notebook.py"}
 MAKES_TABLES = ROOT / "analyzers" / "rooflint" / "tables"
