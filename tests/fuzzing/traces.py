@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import lzma
@@ -122,8 +123,9 @@ def _damage_events(dice: Random, events: list[Any]) -> None:
         elif what == 5:
             event["cat"] = dice.choice(CATEGORIES)
         elif what == 6 and all(isinstance(event.get(name), int | float) for name in TIMES):
-            event["ts"] += dice.choice((-1, 1)) * dice.choice((0.5, event["dur"], 1e6))
-            event["dur"] *= dice.choice((0, -1, 0.5, 2, 1000))
+            with contextlib.suppress(OverflowError):
+                event["ts"] += dice.choice((-1, 1)) * dice.choice((0.5, event["dur"], 1e6))
+                event["dur"] *= dice.choice((0, -1, 0.5, 2, 1000))
         elif what == 7:
             events.insert(dice.randrange(len(events)), {**event})
         else:
@@ -148,9 +150,10 @@ def _shift(dice: Random, events: Sequence[Any]) -> None:
     times = dice.choice((1, 1, 1, 1000, 1e-3, 1e-6))
     for event in events:
         if isinstance(event, dict) and isinstance(event.get("ts"), int | float):
-            event["ts"] = event["ts"] * times + by
-            if isinstance(event.get("dur"), int | float):
-                event["dur"] *= times
+            with contextlib.suppress(OverflowError):
+                event["ts"] = event["ts"] * times + by
+                if isinstance(event.get("dur"), int | float):
+                    event["dur"] *= times
 
 
 @cache

@@ -134,8 +134,10 @@ _UNREAD = ("Trace", "ac2g", "async_cpu_to_gpu")
 class ChromeTrace:
     """A trace while it is read: `header` is there at once, `events()` runs through it once."""
 
-    def __init__(self, pieces: Iterator[bytes], path: str) -> None:
+    def __init__(self, pieces: Iterator[bytes], path: str, most_bytes: int) -> None:
         self.path = path
+        self._room = most_bytes
+        """Bytes that may still be unpacked."""
         self.cut = False
         """The file ended before its events did."""
         self.broken_count = 0
@@ -179,7 +181,7 @@ class ChromeTrace:
         One that is damaged unpacks to what nobody recorded, and its end is where that shows.
         """
         try:
-            return next(self._pieces, b"")
+            data = next(self._pieces, b"")
         except EOFError:
             self.cut = True
             return b""
@@ -187,6 +189,13 @@ class ChromeTrace:
             raise ProfileError(
                 f"{self.path} is damaged in its compression: copy it again."
             ) from error
+        self._room -= len(data)
+        if self._room < 0:
+            raise ProfileError(
+                f"{self.path} unpacks to hundreds of times its size, as no trace does:"
+                " record again with export_chrome_trace."
+            )
+        return data
 
     def _read_header(self) -> tuple[bytes, dict[str, Any]]:
         buffer = self._read().removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -454,7 +463,10 @@ def _numbers(value: object) -> list[float] | None:
     if not isinstance(value, list):
         return None
     values = cast(list[object], value)
-    numbers = [float(item) for item in values if isinstance(item, (int, float, Decimal))]
+    try:
+        numbers = [float(item) for item in values if isinstance(item, (int, float, Decimal))]
+    except OverflowError:
+        return None
     return numbers if len(numbers) == len(values) else None
 
 

@@ -36,6 +36,10 @@ class Launch:
     memory_bytes: int | None = None
 
 
+MOST = 1e24
+"""No count, size or rate of a kernel's is below zero, and none is as large as this."""
+
+
 def is_wanted(name: str) -> bool:
     """Whether a metric says something that `counters_of` looks for; a report has thousands."""
     return name in _WANTED or name.startswith(_FAMILIES)

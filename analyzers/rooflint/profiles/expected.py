@@ -65,7 +65,7 @@ def read_expected(folder: Path) -> Expected | None:
             tuple(tuple(kernels[number] for number in of_one) for of_one in numbers),
             None if limit is None else int(limit),
         )
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+    except (OSError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
         return None
 
 

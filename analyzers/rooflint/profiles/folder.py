@@ -99,7 +99,7 @@ def read_folder(folder: Path) -> Recording:
     """The recording of a folder: its timeline, what its meta.json adds, and its counters."""
     meta = _read_meta(folder)
     loops, function_names, hashes = _files(meta)
-    sources = _texts(folder, hashes)
+    sources, other_count = _texts(folder, hashes)
     for path, text in sources.items():
         for line, name in functions_by_line(text).items():
             function_names[path, line] = name
@@ -129,6 +129,13 @@ def read_folder(folder: Path) -> Recording:
     else:
         raise ProfileError(f"{folder} has no trace.json.gz: record again with `rooflint profile`.")
     notes = [str(note) for note in _list(meta.get("notes"))]
+    if other_count:
+        notes.append(
+            f"{other_count} of the kept files are not what was run, since their content is not"
+            " that of their names: they are left aside, and lines are only those of the run."
+        )
+    if meta.get("python") is not None and python is None:
+        notes.append("What looking at the stacks told cannot be read, and is left out.")
     end = _object(meta.get("exit"))
     if end.get("error"):
         notes.append(f"The script ended with an error: {end['error']}")
@@ -170,7 +177,7 @@ def read_folder(folder: Path) -> Recording:
         },
         source_hashes=hashes,
         sources=sources,
-        exit_code=code if isinstance(code := end.get("code"), int) else None,
+        exit_code=_exit_code(end.get("code")),
         notes=(*notes, *recording.notes),
     )
 
@@ -223,10 +230,16 @@ def _counters_alone(folder: Path) -> Recording | None:
     return recording_of_launches(table, read_csv(table)) if table.is_file() else None
 
 
+def _exit_code(code: Any) -> int | None:
+    """As a shell shows it; that of a program on Windows may be larger, or below zero."""
+    is_code = isinstance(code, int) and not isinstance(code, bool)
+    return code if is_code and -(2**31) <= code < 2**32 else None
+
+
 def _place(name: str) -> tuple[str, int]:
     """Path and line of `path:line`."""
     path, _, line = name.rpartition(":")
-    return path, int(line) if line.isdecimal() else 0
+    return path, int(line) if line.isdecimal() and len(line) < 10 else 0
 
 
 def _tells_more(python: PythonTime, recording: Recording) -> bool:
@@ -284,21 +297,27 @@ def _files(
     names: dict[tuple[str, int], str] = {}
     for place, name in _object(meta.get("functions")).items():
         path, _, line = place.rpartition(":")
-        if line.isdecimal() and name:
+        if line.isdecimal() and len(line) < 10 and name:
             names[path, int(line)] = str(name)
     return loops, names, hashes
 
 
-def _texts(folder: Path, hashes: Mapping[str, str]) -> dict[str, str]:
-    """The files as they were run, where the recording kept them."""
+def _texts(folder: Path, hashes: Mapping[str, str]) -> tuple[dict[str, str], int]:
+    """The files as they were run, where the recording kept them; and how many are others."""
     texts: dict[str, str] = {}
+    other_count = 0
     for path, digest in hashes.items():
         if not _DIGEST.fullmatch(digest):
-            continue
+            continue  # It would name a file elsewhere.
         with suppress(OSError):
             source = read_regular(folder / "sources" / f"{digest}.py")
-            texts[path] = source.decode("utf-8") if is_notebook(path) else _decoded(source)
-    return texts
+            if sha256(source).hexdigest() != digest:
+                other_count += 1
+                continue
+            texts[path] = (
+                source.decode("utf-8", "replace") if is_notebook(path) else _decoded(source)
+            )
+    return texts, other_count
 
 
 def _decoded(source: bytes) -> str:
@@ -362,10 +381,11 @@ def _list(value: Any) -> list[Any]:
 
 
 def _number(value: Any) -> float | None:
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0:
-        return float(value)
-    return None
+    """A time or a rate: above zero, and of a size that one may have."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number and 0 < value < 1e18 else None
 
 
 def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_whole and 0 <= value < 2**60 else None

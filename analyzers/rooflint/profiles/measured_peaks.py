@@ -83,16 +83,21 @@ def _kept() -> Iterator[Measured]:
     """All that can be read; another's format, or half a file, is none."""
     with suppress(OSError, RuntimeError):  # no such folder, nor a home
         for path in sorted(folder().glob("*.json")):
-            with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+            with suppress(*_NO_MEASUREMENT):
                 entry = cast(dict[str, Any], json.loads(path.read_text(encoding="utf-8")))
                 if entry["format"] == FORMAT:
                     yield _measured(entry)
 
 
+_NO_MEASUREMENT = (
+    OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError
+)  # fmt: skip
+
+
 def _measured(entry: dict[str, Any]) -> Measured:
     rates = {str(name): float(rate) for name, rate in entry["flop_per_s"].items()}
     dram = float(entry["dram_bytes_per_s"])
-    if not all(rate > 0 for rate in (dram, *rates.values())):
-        raise ValueError("no rate is 0")
-    device = Device("cuda", entry["name"], sm_count=entry["sm_count"])
+    if not all(0 < rate < 1e21 for rate in (dram, *rates.values())):
+        raise ValueError("no rate is that")
+    device = Device("cuda", str(entry["name"]), sm_count=entry["sm_count"])
     return Measured(device, rates, dram, str(entry["day"]), entry["driver"])

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import csv
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from rooflint.model import ProfileError
-from rooflint.profiles.counters import OWN, Dim3, Launch, is_wanted, to_base_unit
+from rooflint.profiles.counters import MOST, OWN, Dim3, Launch, is_wanted, to_base_unit
 from rooflint.profiles.streams import read_all
 
 Row = dict[str, str]
+_MOST_BYTES = 256 << 20
+"""Its cells take ten times as much memory."""
 
 
 def read_csv(path: Path) -> list[Launch]:
     """All kernel launches of a CSV file."""
-    return parse_csv(read_all(path), str(path))
+    return parse_csv(read_all(path, _MOST_BYTES), str(path))
 
 
 def parse_csv(data: bytes, path: str) -> list[Launch]:
@@ -138,7 +139,7 @@ _DEVICE = "device__attribute_"
 def _launch(row: Row, metrics: Mapping[str, float], number: Reader) -> Launch:
     def attribute(name: str) -> int | None:
         value = number(row.get(f"{_DEVICE}{name}", ""))
-        return None if value is None else int(value)
+        return None if value is None or value >= 2**60 else int(value)
 
     capability = re.fullmatch(r"(\d{1,3})\.(\d{1,3})", row.get("CC", "").strip())
     return Launch(
@@ -253,7 +254,7 @@ def _reader(cells: Iterable[str]) -> Reader:
             value = float(text)
         except ValueError:
             return None
-        return value if math.isfinite(value) else None
+        return value if 0 <= value < MOST else None
 
     return number
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import importlib
 import json
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rooflint.profiles.counters import OWN, Dim3, Launch, is_wanted
+from rooflint.profiles.counters import MOST, OWN, Dim3, Launch, is_wanted
 
 COMMAND = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -61,7 +60,7 @@ def _launch(module: Any, action: Any) -> Launch:
         if metric is None:
             return None
         value = metric.value()
-        return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+        return float(value) if isinstance(value, (int, float)) and 0 <= value < MOST else None
 
     def text(name: str) -> str | None:
         metric = action.metric_by_name(name)

@@ -21,6 +21,7 @@ from rooflint.profiles.streams import open_packed, read_all
 from rooflint.search_path import find_program
 
 _IMPORT_SECONDS = 300
+_MOST_BYTES = 2 << 30
 
 
 def read_report(path: Path) -> list[Launch]:
@@ -126,10 +127,10 @@ def _unpacked(path: Path) -> Generator[Path]:
     """The report as a plain file, since its readers want a name that ends in .ncu-rep."""
     with open_packed(path) as file:
         packed = file.read(4) != path.open("rb").read(4)
-    if not packed and path.name.endswith(".ncu-rep"):
+    if not packed and path.name.endswith(".ncu-rep") and path.stat().st_size <= _MOST_BYTES:
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="rooflint-") as folder:
         plain = Path(folder) / "report.ncu-rep"
-        plain.write_bytes(read_all(path))
+        plain.write_bytes(read_all(path, _MOST_BYTES))
         yield plain

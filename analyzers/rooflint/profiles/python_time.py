@@ -19,6 +19,9 @@ class LineTime(NamedTuple):
     """Of itself, inside of functions of torch's."""
 
 
+MOST_US = 1e15
+"""30 years."""
+
 Lines = Mapping[tuple[str, int], LineTime]
 
 
@@ -42,9 +45,15 @@ def read_python_time(part: Any) -> tuple[PythonTime, Lines] | None:
             for path, numbers in whole["lines"].items()
             for number, times in numbers.items()
         }
-    except (LookupError, TypeError, ValueError, AttributeError):
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
         return None
     if time.look_count <= 0 or time.wall_us <= 0:
+        return None
+    times = [time.wall_us, time.cpu_us, time.wait_us, time.unattributed_us]
+    for place, spent in lines.items():
+        times += spent
+        times.append(place[1])
+    if not all(0 <= value < MOST_US for value in times):
         return None
     return replace(time, torch_us=sum(line.torch_us for line in lines.values())), lines
 

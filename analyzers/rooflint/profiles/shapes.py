@@ -84,12 +84,18 @@ def work_of(name: str, dims: Any, types: Any, values: Any, strides: Any = ()) ->
             model_flop = flop if name in _PRODUCTS else 0.0
         rows = _rows(inputs, strides, _MATRICES[name]) if name in _MATRICES and strides else ()
         return Work(flop, byte_count, model_flop, inputs.precision, rows)
-    except (LookupError, TypeError, ValueError, SyntaxError, ArithmeticError, Unknown):
+    except _IMPOSSIBLE:
         return Work()  # shapes that the operator cannot have had: a cut-down trace
 
 
 class Unknown(Exception):
     """The trace does not say what a rule needs."""
+
+
+_IMPOSSIBLE = (
+    LookupError, TypeError, ValueError, SyntaxError, ArithmeticError, Unknown,
+    AttributeError, RecursionError, MemoryError,
+)  # fmt: skip
 
 
 class Inputs:
@@ -104,6 +110,8 @@ class Inputs:
         dims: Any = self._dims[index]
         if any(not isinstance(size, int) for size in dims):
             raise Unknown  # a list of tensors
+        if any(not 0 <= size < 2**60 for size in dims):
+            raise Unknown  # sizes that no tensor has
         return tuple(dims)
 
     def is_tensor(self, index: int) -> bool:

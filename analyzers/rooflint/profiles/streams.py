@@ -95,15 +95,21 @@ def _ahead(pieces: Iterator[bytes]) -> Generator[bytes]:
                 ready.get(timeout=0.01)
 
 
-def read_all(path: Path) -> bytes:
+def read_all(path: Path, most_bytes: int) -> bytes:
     """The whole file, decompressed; for formats that cannot be used in part."""
     with open_packed(path) as file:
         try:
-            return file.read()
+            data = file.read(most_bytes + 1)
         except BROKEN as error:
             raise ProfileError(
                 f"{path} is cut off or damaged in its compression: copy it again."
             ) from error
+    if len(data) > most_bytes:
+        raise ProfileError(
+            f"{path} is larger than {most_bytes >> 20} MiB when it is unpacked:"
+            " profile fewer launches."
+        )
+    return data
 
 
 def sniff(path: Path) -> Format:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from itertools import compress, repeat
-from math import isfinite
 from operator import add, mul
 from typing import Any, Literal, NamedTuple, TypeVar, cast
 from urllib.parse import quote, unquote
@@ -60,6 +59,12 @@ _DEVICE_KINDS = {
     "gpu_memset": SET,
     "memset": SET,
 }
+
+
+MOST_ROWS = 8_000_000
+"""Costs take some 300 bytes an event and 10 s a million: 2.4 GB, in a minute or two."""
+MOST_CHARACTERS = 500_000_000
+"""Of names that differ."""
 
 
 @dataclass
@@ -178,6 +183,8 @@ class Timeline:
     """CUPTI counter ranges, in whose mode torch records no kernels."""
     header: dict[str, Any] = field(default_factory=dict[str, Any])
     cut: bool = False
+    is_too_long: bool = False
+    """Its end was not read: costs of so many events would take more memory than there may be."""
     broken_count: int = 0
     untimed_count: int = 0
     """Events that CUPTI could not time: it says so by start and end at zero."""
@@ -212,9 +219,12 @@ def read_timeline(trace: ChromeTrace, own_paths: frozenset[str] = frozenset()) -
     reader = _Reader(timeline, own_paths)
     for events in trace.events():
         reader.add(events)
+        if reader.is_full():
+            timeline.is_too_long = True
+            break
     timeline.header = trace.header
     timeline.cut = trace.cut
-    timeline.broken_count = trace.broken_count
+    timeline.broken_count += trace.broken_count
     return timeline
 
 
@@ -246,6 +256,16 @@ class _Reader:
         """By name: the entry of all its operators in the shape table, or `ASKED`."""
         self.functions: list[int] = []
         """By name: what a Python function of this name is; -1: nothing of the user's."""
+        self.name_characters = self.counted_names = 0
+
+    def is_full(self) -> bool:
+        """Whether as much was kept as memory may be taken for."""
+        timeline = self.timeline
+        names = timeline.names.values
+        self.name_characters += sum(len(name) for name in names[self.counted_names :])
+        self.counted_names = len(names)
+        kept = len(timeline.host) + len(timeline.gpu) + len(timeline.flows) + len(timeline.awaited)
+        return kept >= MOST_ROWS or self.name_characters >= MOST_CHARACTERS
 
     def add(self, grouped: Grouped) -> None:
         timeline = self.timeline
@@ -299,6 +319,7 @@ class _Reader:
             start = to_ns(event.ts)
             end = start + max(0, to_ns(event.dur))
             if not -_FAR < start <= end < _FAR:
+                self.timeline.broken_count += 1
                 continue
             if end == 0 and start == 0:
                 self.timeline.untimed_count += 1
@@ -481,6 +502,7 @@ def _ids(values: list[Id], below: int = 2**63) -> list[int]:
 _NONE = array("q", [-1])
 _THOUSANDS = repeat(1000)
 _FAR = 1 << 62  # ns: 146 years either way
+_FAR_US = _FAR / 1000
 _INTEL_CALL = re.compile(r"(?:ur|ze)[A-Z]")  # Unified Runtime, Level Zero
 # torch 1.8 calls them operators.
 _ANNOTATIONS = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)#")
@@ -546,15 +568,16 @@ _ESCAPED_BY_CHANCE = {"\t": r"\t", "\n": r"\n", "\r": r"\r", "\b": r"\b", "\f": 
 
 
 def to_ns(value: Number) -> int:
-    """Microseconds as a trace has them, as integer nanoseconds."""
+    """Microseconds as a trace has them, as integer nanoseconds; `_FAR` where it is no time."""
     if isinstance(value, float):
-        return round(value * 1000) if value == value and abs(value) < 2**60 else 0
+        return round(value * 1000) if abs(value) < _FAR_US else _FAR
     if isinstance(value, int):
         return value * 1000
     try:
-        return round(Decimal(value or 0) * 1000)
+        exact = Decimal(value or 0)
+        return round(exact * 1000) if abs(exact) < _FAR_US else _FAR
     except (ArithmeticError, ValueError):
-        return 0
+        return _FAR
 
 
 def _all_to_ns(values: list[Number]) -> list[int]:
@@ -573,6 +596,6 @@ def to_int(value: Label, absent: int) -> int:
 
 
 def to_dim3(values: Sequence[float] | None) -> tuple[int, int, int] | None:
-    if values is None or len(values) != 3 or not all(map(isfinite, values)):
+    if values is None or len(values) != 3 or not all(0 <= value < 2**31 for value in values):
         return None
     return int(values[0]), int(values[1]), int(values[2])

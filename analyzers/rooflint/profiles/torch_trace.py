@@ -18,7 +18,7 @@ from rooflint.profiles.adopted import Find, adopt, place_functions
 from rooflint.profiles.chrome_json import ChromeTrace
 from rooflint.profiles.costs import Costs, count_costs
 from rooflint.profiles.streams import read_pieces
-from rooflint.profiles.timeline import OP, Timeline, read_timeline
+from rooflint.profiles.timeline import MOST_ROWS, OP, Timeline, read_timeline
 
 
 def read_trace(path: Path, find: Find | None = None) -> Recording:
@@ -31,11 +31,17 @@ def read_trace(path: Path, find: Find | None = None) -> Recording:
     return replace(recording, source_hashes=digests, sources=texts)
 
 
+_ANY_BYTES = 1 << 30
+_UNPACKED_RATIO = 300
+"""Traces are packed to a tenth or a thirtieth of their size; what unpacks to more never ends."""
+
+
 def load_timeline(path: Path, own_paths: frozenset[str] = frozenset()) -> Timeline:
     """The events of a trace, packed or not."""
     pieces = read_pieces(path, chrome_json.PIECE_BYTES)
+    most_bytes = max(_ANY_BYTES, _UNPACKED_RATIO * path.stat().st_size) if path.is_file() else 0
     with closing(pieces), without_garbage_collection():
-        timeline = read_timeline(ChromeTrace(pieces, str(path)), own_paths)
+        timeline = read_timeline(ChromeTrace(pieces, str(path), most_bytes), own_paths)
     if not timeline.event_count:
         raise ProfileError(
             f"{path} holds no events of torch.profiler: "
@@ -129,19 +135,25 @@ def _versions(header: Mapping[str, Any]) -> dict[str, str]:
     versions: dict[str, str] = {}
     for name, key in (("cuda", "cuda_runtime_version"), ("driver", "cuda_driver_version")):
         number = header.get(key)
-        if isinstance(number, int) and number >= 1000:
+        if isinstance(number, int) and 1000 <= number < 1_000_000:
             versions[name] = f"{number // 1000}.{number % 1000 // 10}"
     return versions
 
 
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+def _whole(value: Any) -> int | None:
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_whole and 0 < value < 2**60 else None
 
 
 def _notes(timeline: Timeline, costs: Costs) -> tuple[str, ...]:
     notes: list[str] = []
     if timeline.cut:
         notes.append("The trace is cut off: only the events before the cut are counted.")
+    if timeline.is_too_long:
+        notes.append(
+            f"The trace is too long: of its {MOST_ROWS / 1e6:.3g} million first events the costs"
+            " are told, what came after them is left out; record fewer steps."
+        )
     if timeline.broken_count:
         notes.append(f"{timeline.broken_count} damaged events of the trace were left out.")
     if timeline.untimed_count:
