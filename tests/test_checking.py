@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -238,3 +240,12 @@ def test_runs_at_the_same_time_do_each_other_no_harm(project: Path) -> None:
     said = {process.communicate()[0] for process in [start() for _ in range(3)]}
     said.add(start().communicate()[0])
     assert len(said) == 1 and "item-in-loop" in said.pop()
+
+
+@pytest.mark.parametrize(
+    "named", ["this\ns", "os\nsystem", "rooflint.files\nos.system", "builtins\neval"]
+)
+def test_what_is_kept_brings_nothing_in_that_is_not_ours(named: str) -> None:
+    with pytest.raises(pickle.UnpicklingError):
+        kept.Reader(io.BytesIO(f"\x80\x04c{named}\n.".encode("latin-1"))).load()
+    assert "this" not in sys.modules

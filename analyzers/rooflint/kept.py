@@ -28,10 +28,12 @@ class Reader(pickle.Unpickler):
     """Makes values of ours alone, whatever the bytes say."""
 
     def find_class(self, module_name: str, global_name: str) -> Any:
-        found: Any = super().find_class(module_name, global_name)
-        home = getattr(found, "__module__", "").partition(".")[0]
-        if isinstance(found, type) and (home in ("rooflint", "ast", "_ast") or found is frozenset):
-            return found
+        if module_name.partition(".")[0] in ("rooflint", "ast", "_ast", "builtins"):
+            found: Any = super().find_class(module_name, global_name)
+            home = getattr(found, "__module__", "").partition(".")[0]
+            ours = home in ("rooflint", "ast", "_ast") or found is frozenset
+            if isinstance(found, type) and ours:
+                return found
         raise pickle.UnpicklingError(f"{module_name}.{global_name}")
 
 

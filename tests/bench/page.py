@@ -14,7 +14,7 @@ HEAD = """\
 
 How fast rooflint is, beside what nobody can do without and beside other tools. `make bench`
 measures all of it anew and writes this page. Both columns were measured in turn, in the same
-minutes, on the same machine; each number is the median of several runs. Read the ratios: seconds
+minutes, on the same machine; each number is the median of the runs made. Read the ratios: seconds
 are those of one machine, which may have had other things to do.
 """
 TITLES = {"check": "The command line", "editor": "The editor", "recordings": "Recordings"}
