@@ -206,6 +206,65 @@ def test_what_a_launcher_puts_behind_the_script_stays_there(tmp_path: Path) -> N
 
 
 @needs_torch
+def test_a_script_ends_after_its_recording_has(tmp_path: Path) -> None:
+    """Python takes other threads away when it ends, and torch aborts the process where it is
+    amid ending a recording: here this takes three seconds, and the script ends meanwhile.
+    """
+    (tmp_path / "short.py").write_text(
+        "import time, torch\n"
+        "from rooflint_recorder.torch_profiler import TorchProfiler\n"
+        "stop, said = TorchProfiler.stop, []\n"
+        "def slow(self):\n"
+        "    said.append(1)\n"
+        "    time.sleep(3)\n"
+        "    print('stopped')\n"
+        "    return stop(self)\n"
+        "TorchProfiler.stop = slow\n"
+        "one = torch.ones(1)\n"
+        "while not said:\n"
+        "    one + 1\n"
+        "    time.sleep(0.01)\n"
+    )
+    run = record(tmp_path, "short.py", cwd=tmp_path, window={"seconds": 0.5})
+    assert (run.stdout, run.stderr, run.code) == ("stopped\n", "", 0)
+    assert run.marks
+
+
+def test_one_call_at_a_time_is_under_way_on_the_main_thread() -> None:
+    """It is asked for again while it is. (On Python 3.11 a function traced amid the first would
+    never begin.)
+    """
+    program = (
+        "import sys, threading, time\n"
+        "from rooflint_recorder.main_thread import OnMainThread\n"
+        "calls = []\n"
+        "def step(): pass\n"
+        "def call():\n"
+        "    on_main.soon()\n"
+        "    step()\n"
+        "    calls.append(1)\n"
+        "on_main = OnMainThread(call)\n"
+        "def ask():\n"
+        "    while len(calls) < 2:\n"
+        "        on_main.soon()\n"
+        "        time.sleep(0.01)\n"
+        "threading.Thread(target=ask).start()\n"
+        "def trace(*event): return trace\n"
+        "sys.settrace(trace)\n"
+        "while len(calls) < 2: pass\n"
+        "print('both')\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(LAUNCH.parent.parent)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (said.stdout, said.stderr) == ("both\n", "")
+
+
+@needs_torch
 def test_children_run_unrecorded_and_unharmed(tmp_path: Path) -> None:
     plain = subprocess.run(
         [sys.executable, "children.py", "a"],

@@ -59,12 +59,14 @@ class Calls:
         self.code: CodeType | None = None
         """The function whose calls are the steps."""
 
-    def look(self) -> None:
-        """From a thread of its own: for a while, who calls what."""
+    def look(self, is_over: Callable[[], bool]) -> None:
+        """From a thread of its own: for a while, who calls what, unless the script ends."""
         if self.code is not None or not (self._marks.watching_is_free or self._marks.marking):
             return
         end = Clock.monotonic() + LOOK_SECONDS
         while Clock.monotonic() < end and self.code is None:
+            if is_over():
+                return
             for thread, frame in sys._current_frames().items():
                 if thread != threading.get_ident():
                     for depth, code in enumerate(self._entries(frame)):

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 AGAIN_SECONDS = 0.5
+END_SECONDS = 60.0
+"""Writing down what a recording holds takes less."""
 
 
 class Deadline:
@@ -17,16 +19,25 @@ class Deadline:
     def __init__(self) -> None:
         self._alarm: _Alarm | None = None
         self._paused: _Alarm | None = None
+        self._calls = _thread.allocate_lock()
 
     def start(self, seconds: float, call: Callable[[], None]) -> None:
         """After `seconds`, call again and again until `stop`."""
         self.stop()
-        self._alarm = _Alarm(seconds, call)
+        self._alarm = _Alarm(seconds, call, self._calls)
 
     def stop(self) -> None:
         alarm, self._alarm = self._alarm, None
         if alarm is not None:
             alarm.stop()
+
+    def end(self) -> None:
+        """Call no more, and wait for a call that is under way on the alarm's thread.
+
+        Where Python ends while one is in torch, the process aborts.
+        """
+        self.stop()
+        self._calls.acquire(timeout=END_SECONDS)
 
     def pause(self) -> None:
         self._paused = self._alarm
@@ -40,9 +51,10 @@ class Deadline:
 
 
 class _Alarm:
-    def __init__(self, seconds: float, call: Callable[[], None]) -> None:
+    def __init__(self, seconds: float, call: Callable[[], None], calls: _thread.LockType) -> None:
         self.seconds = seconds
         self.call = call
+        self._calls = calls
         self._stopped = _thread.allocate_lock()
         self._stopped.acquire()
         _thread.start_new_thread(self._run, ())
@@ -55,6 +67,7 @@ class _Alarm:
         if self._stopped.acquire(timeout=self.seconds):
             return
         while True:
-            self.call()
+            with self._calls:
+                self.call()
             if self._stopped.acquire(timeout=AGAIN_SECONDS):
                 return

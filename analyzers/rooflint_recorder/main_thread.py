@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import sys
 import threading
@@ -25,8 +26,11 @@ def raise_in(thread: int, error: type[BaseException]) -> None:
 class OnMainThread:
     """A call that any thread can ask for, again if need be: none comes amid our own code.
 
-    What it raises is raised in the script.
+    What it raises is raised in the script. One is under way at a time: Python 3.11 never returns
+    from a traced function that is called amid such a call once another waits.
     """
+
+    _turn = _thread.allocate_lock()
 
     def __init__(self, call: Callable[[], None]) -> None:
         def run(_: int | None) -> int:
@@ -36,11 +40,14 @@ class OnMainThread:
                     call()
             except BaseException as error:  # Ctrl-C has come meanwhile: it is the script's
                 raise_in(threading.main_thread().ident or 0, type(error))
+            finally:
+                self._turn.release()
             return 0
 
         self._callback = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(run)
         self._add = ctypes.pythonapi.Py_AddPendingCall
 
     def soon(self) -> None:
-        """As soon as the main thread runs Python again."""
-        self._add(self._callback, None)
+        """As soon as the main thread runs Python again, unless one is under way."""
+        if self._turn.acquire(False) and self._add(self._callback, None):
+            self._turn.release()  # too many wait

@@ -213,14 +213,16 @@ class Recorder:
             self._leave_child()
             return
         self._finished = True
-        with self._noting("The recording could not be finished"):
+        for alarm in (self._deadline, self._looks, self._opening):
+            alarm.end()
+        with self._in_turn, self._noting("The recording could not be finished"):
             if self._claim.is_held():
                 recording_folder.remove_process(self._folder)
             if self._window.stage is not Stage.CLOSED:
                 self._window.close(self._window.why_closed or "the script ended")
                 if self._steps is not None:
                     self._steps.end()
-        with self._noting("The recording could not be ended"):
+        with self._in_turn, self._noting("The recording could not be ended"):
             self._stop()
         with self._noting("The recording could not be written"):
             if self._claim.is_held():
@@ -350,11 +352,11 @@ class Recorder:
         else:
             due_s = self._next_look_s
             tries = 50  # a call that comes amid our own code is dropped
-            while tries and due_s == self._next_look_s:
+            while tries and due_s == self._next_look_s and not self._finished:
                 self._call_look.soon()
                 Clock.sleep(SOON_SECONDS)
                 tries -= 1
-            self._steps.look_around()
+            self._steps.look_around(lambda: self._finished)
             if due_s == self._next_look_s:  # the main thread runs no Python: it waits
                 self._look_in(Clock.monotonic() - self._looking_since_s)
 

@@ -95,10 +95,10 @@ class Steps:
     def are_calls(self) -> bool:
         return self._calls.code is not None
 
-    def look_around(self) -> None:
+    def look_around(self, is_over: Callable[[], bool]) -> None:
         """From a thread of its own: see which functions libraries call, on any thread."""
         if self._loop is None:
-            self._calls.look()
+            self._calls.look(is_over)
 
     def look(self) -> None:
         """No optimizer has named the loop, or none has stepped since the last look: see which

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
@@ -128,19 +128,41 @@ def with_python_time(
         steps=(),
         window_us=time.wall_us,
         unattributed_us=0.0,
-        lines=tuple(
-            LineCost(
-                path,
-                number,
-                functions.get((path, number)),
-                cpu_us=spent.self_us,
-                python_us=spent.self_us - spent.torch_us,
-                cpu_total_us=spent.total_us,
-                cpu_wait_us=spent.wait_us,
-                cpu_provenance="estimated",
-            )
-            for (path, number), spent in sorted(lines.items())
+        lines=(
+            *(
+                LineCost(
+                    path,
+                    number,
+                    functions.get((path, number)),
+                    cpu_us=spent.self_us,
+                    python_us=spent.self_us - spent.torch_us,
+                    cpu_total_us=spent.total_us,
+                    cpu_wait_us=spent.wait_us,
+                    cpu_provenance="estimated",
+                )
+                for (path, number), spent in sorted(lines.items())
+            ),
+            *_too_short_to_be_seen(recording, lines),
         ),
         python=time,
         notes=notes,
     )
+
+
+def _too_short_to_be_seen(recording: Recording, lines: Lines) -> Iterator[LineCost]:
+    """Lines that no look met, by how long their operators took, as the trace has it."""
+    for cost in recording.lines:
+        if (cost.path, cost.line) not in lines and cost.cpu_us is not None:
+            beside_ratio = 1.0 if cost.beside_ratio is None else cost.beside_ratio
+            operators_us = cost.cpu_us * (1 - beside_ratio) * recording.step_count
+            if operators_us > 0:
+                yield LineCost(
+                    cost.path,
+                    cost.line,
+                    cost.function,
+                    cpu_us=operators_us,
+                    python_us=0.0,
+                    cpu_total_us=operators_us,
+                    cpu_wait_us=0.0,
+                    cpu_provenance="measured",
+                )
