@@ -19,7 +19,7 @@ WORD = 8
 TAGS = 0xF
 MOST_FRAMES = 4000
 MOST_THREADS = 500
-MOST_READS = 20
+MOST_READS = 300
 NEAR_BYTES = 4096
 """Frames of one thread mostly lie behind each other: so much is read at once."""
 
@@ -86,22 +86,27 @@ class Stacks:
         Before Python 3.11 a function that has just returned leaves a frame that leads nowhere: so
         it is read again until it leads to the `outermost` one, if that is known.
         """
+        chain, last = self._chain(thread, outermost is not None)
         for _ in range(MOST_READS - 1):
-            stack, last = self._stack(thread)
             if outermost in (None, last):
-                return stack
-        return self._stack(thread)[0]
+                break
+            chain, last = self._chain(thread, True)
+        return [place for frame in chain if (place := self._place(*frame))]
 
-    def _stack(self, thread: int) -> tuple[list[tuple[Code, int]], int]:
-        """A stack, and where its last frame lies."""
+    def _chain(self, thread: int, are_objects: bool) -> tuple[list[tuple[bytes, int]], int]:
+        """Frames, each by some memory and where in it the frame lies; and where the last one is.
+
+        Frames that are Python objects begin with how often they are referred to.
+        """
         anatomy = self._anatomy
         frame = thread
         for offset in anatomy["frame"]:
             frame = self._word(frame + offset)
         size = max(anatomy["code"] + WORD, anatomy["back"] + WORD, anatomy["place"] + WORD)
+        back = anatomy["back"]
         near, start = b"", 0
         last = frame
-        stack: list[tuple[Code, int]] = []
+        chain: list[tuple[bytes, int]] = []
         for _ in range(MOST_FRAMES):
             if not frame:
                 break
@@ -112,14 +117,18 @@ class Stacks:
                 if len(near) < NEAR_BYTES + size:
                     start, near = frame, self._read(frame, size)
                 at = frame - start
-            address = _word(near, at + anatomy["code"]) & ~TAGS
-            code = self._code(address)
-            if code is not None:
-                line = code.lines.at(self._offset(near, at, address))
-                if line:
-                    stack.append((code, line))
-            last, frame = frame, _word(near, at + anatomy["back"])
-        return stack, last
+            if are_objects and not _word(near, at):
+                break
+            chain.append((near, at))
+            last, frame = frame, _word(near, at + back)
+        return chain, last
+
+    def _place(self, near: bytes, at: int) -> tuple[Code, int] | None:
+        """Code and line of a frame; `None`: it has none."""
+        address = _word(near, at + self._anatomy["code"]) & ~TAGS
+        code = self._code(address)
+        line = code.lines.at(self._offset(near, at, address)) if code is not None else None
+        return (code, line) if code is not None and line else None
 
     def _offset(self, near: bytes, at: int, code: int) -> int:
         """Which instruction of its code a frame is at, in bytes."""
