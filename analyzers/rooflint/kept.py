@@ -31,8 +31,8 @@ class Reader(pickle.Unpickler):
         if module_name.partition(".")[0] in ("rooflint", "ast", "_ast", "builtins"):
             found: Any = super().find_class(module_name, global_name)
             home = getattr(found, "__module__", "").partition(".")[0]
-            ours = home in ("rooflint", "ast", "_ast") or found is frozenset
-            if isinstance(found, type) and ours:
+            is_ours = isinstance(found, type) and home in ("rooflint", "ast", "_ast")
+            if is_ours or found is frozenset:
                 return found
         raise pickle.UnpicklingError(f"{module_name}.{global_name}")
 
