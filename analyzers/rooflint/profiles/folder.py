@@ -26,6 +26,7 @@ from rooflint.profiles.lines import attribute
 from rooflint.profiles.ncu_csv import read_csv
 from rooflint.profiles.ncu_report import read_report
 from rooflint.profiles.python_time import (
+    Lines,
     python_recording,
     read_python_time,
     with_python_beside,
@@ -37,6 +38,10 @@ from rooflint.profiles.torch_trace import load_timeline, recording_of
 from rooflint.regular import read_regular
 
 FORMAT = 1
+
+_IMPORT = re.compile(r"\s*(?:import|from)\s")
+SCRIPT_ENDED = "the script ended"
+"""Why a recording ended that nothing else has ended (`why_closed` of `meta.json`)."""
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -119,7 +124,9 @@ def read_folder(folder: Path) -> Recording:
             if window.get("step_count") and plain_step_us:
                 quiet = [_place(str(name)) for name in _list(meta.get("quiet"))]
                 recording = with_python_beside(recording, python[1], plain_step_us, quiet)
-            elif not window.get("step_count") and _tells_more(python[0], recording):
+            elif not window.get("step_count") and _tells_more(
+                *python, recording, sources, holds_all=window.get("why_closed") == SCRIPT_ENDED
+            ):
                 recording = with_python_time(recording, *python, function_names)
     elif python:
         recording = python_recording(str(folder), *python, function_names)
@@ -242,11 +249,33 @@ def _place(name: str) -> tuple[str, int]:
     return path, int(line) if line.isdecimal() and len(line) < 10 else 0
 
 
-def _tells_more(python: PythonTime, recording: Recording) -> bool:
+def _tells_more(
+    python: PythonTime,
+    lines: Lines,
+    recording: Recording,
+    sources: Mapping[str, str],
+    *,
+    holds_all: bool,
+) -> bool:
     """Whether looking at the stacks tells more than a trace without steps: of a run that ran no
-    operators, or longer than one recording can hold."""
-    knows_lines = python.unattributed_us < 0.5 * python.cpu_us
-    return knows_lines and (recording.is_python or python.wall_us > 2 * recording.window_us)
+    operators, or longer than one recording can hold, or whose other lines took longer than those
+    with operators. That modules take long to import is nothing to tell of.
+    """
+    if python.unattributed_us >= 0.5 * python.cpu_us:
+        return False
+    if recording.is_python or not holds_all:
+        return recording.is_python or python.wall_us > 2 * recording.window_us
+    recorded = {(cost.path, cost.line) for cost in recording.lines}
+    elsewhere_us = sum(
+        time.self_us
+        for place, time in lines.items()
+        if place not in recorded and not _is_import(sources.get(place[0], ""), place[1])
+    )
+    return elsewhere_us > recording.window_us
+
+
+def _is_import(text: str, line: int) -> bool:
+    return any(map(_IMPORT.match, text.split("\n")[line - 1 : line]))
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
