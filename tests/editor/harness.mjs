@@ -278,6 +278,19 @@ export class Editor {
     throw new Error(`no hover card says ${text}`);
   }
 
+  // A card may be drawn anew, or go, while the pointer is on its way.
+  async clickInHover(text, selector) {
+    for (let attempt = 0; attempt < 4; attempt++) {
+      const card = await this.hover(text);
+      try {
+        return await card.locator(selector).click({ timeout: 5000 });
+      } catch {
+        await this.page.keyboard.press("Escape");
+      }
+    }
+    throw new Error(`${selector} in the hover card that says ${text} cannot be clicked`);
+  }
+
   /** Closes the tab that is shown. */
   async close() {
     const tab = this.page.locator(".tab.active");

@@ -101,7 +101,7 @@ await scenario(
     await editor.close();
 
     await editor.goToLine(read, source[read - 1].indexOf("loss") + 1);
-    await (await editor.hover("item-in-loop")).locator("a.code-link").click();
+    await editor.clickInHover("item-in-loop", "a.code-link");
     await preview.locator("h2#item-in-loop").waitFor();
     claim("so does the link of its name, in the hover");
     await editor.close();
