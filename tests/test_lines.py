@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 
 import pytest
@@ -421,3 +423,39 @@ def test_a_step_is_as_long_as_the_gpu_s_work_on_it_where_the_host_runs_ahead(
         trace.host("user_annotation", f"ProfilerStep#{number}", start, start + 10, MAIN)
     recording, _ = read_made(trace, tmp_path)
     assert show_step(recording).startswith("step 100 µs · GPU busy 100 µs (100 %)")
+
+
+@pytest.mark.parametrize(
+    ("seen", "told"),
+    [
+        # The import took 9 s and the operators 8 us: the trace holds all that torch did.
+        ({"1": [9e6, 9e6, 0, 0]}, {3: "measured"}),
+        # So did a line that called none of torch's: the looks tell more, of what they met.
+        (
+            {"1": [9e6, 9e6, 0, 0], "2": [9e6, 9e6, 0, 0]},
+            {1: "estimated", 2: "estimated", 3: "measured"},
+        ),
+    ],
+)  # fmt: skip
+def test_looks_replace_a_whole_trace_only_where_other_lines_than_imports_took_longer(
+    tmp_path: Path, seen: dict[str, list[float]], told: dict[int, str]
+) -> None:
+    source = b"import torch\nprepare()\nx = torch.ones(3) * 2\n"
+    digest = hashlib.sha256(source).hexdigest()
+    (tmp_path / "sources").mkdir()
+    (tmp_path / "sources" / f"{digest}.py").write_bytes(source)
+    looks = {
+        "sample_count": 900, "wall_us": 2e7, "cpu_us": 2e7, "waiting_us": 0, "unattributed_us": 0,
+        "all_threads": True, "lines": {"train.py": seen},
+    }  # fmt: skip
+    meta = {
+        "format": 1,
+        "device": {"kind": "cpu", "name": "CPU"},
+        "files": {"train.py": {"sha256": digest, "loops": []}},
+        "window": {"why_closed": "the script ended"},
+        "python": looks,
+    }
+    (tmp_path / "meta.json").write_text(json.dumps(meta))
+    TraceMaker().mark(3, 0, 10).op("aten::mul", 1, 9).write(tmp_path)
+    recording = read(tmp_path)
+    assert {line.line: line.cpu_provenance for line in recording.lines} == told
