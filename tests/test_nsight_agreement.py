@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 import re
 import tempfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -44,21 +45,25 @@ def recording_of(name: str) -> Recording:
 
 @cache
 def cases() -> tuple[tuple[KernelCost, Recording, str, str], ...]:
-    """Each launch as a kernel, with the title and the text of Nsight Compute's bottleneck rule."""
+    """The launches of all of `REPORTS`."""
     found: list[tuple[KernelCost, Recording, str, str]] = []
     with tempfile.TemporaryDirectory() as folder:
         for name in REPORTS:
             plain = Path(folder) / "report.ncu-rep"
             plain.write_bytes(lzma.decompress((RECORDINGS / f"{name}.ncu-rep.xz").read_bytes()))
-            actions = ncu_report.load_report(str(plain)).range_by_idx(0)
-            for index, launch in enumerate(read_report(plain)):
-                recording = recording_of_launches(plain, [launch])
-                for rule in actions.action_by_idx(index).rule_results_as_dicts():
-                    if rule["rule_identifier"] == "SOLBottleneck":
-                        message = rule["rule_message"]
-                        said = message["title"], message["message"]
-                        found.append((recording.kernels[0], recording, *said))
+            found += cases_in(plain)
     return tuple(found)
+
+
+def cases_in(report: Path) -> Iterator[tuple[KernelCost, Recording, str, str]]:
+    """Each launch as a kernel, with the title and the text of Nsight Compute's bottleneck rule."""
+    actions = ncu_report.load_report(str(report)).range_by_idx(0)
+    for index, launch in enumerate(read_report(report)):
+        recording = recording_of_launches(report, [launch])
+        for rule in actions.action_by_idx(index).rule_results_as_dicts():
+            if rule["rule_identifier"] == "SOLBottleneck":
+                message = rule["rule_message"]
+                yield recording.kernels[0], recording, message["title"], message["message"]
 
 
 def allowed(title: str, text: str, kernel: KernelCost) -> set[str]:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from gpu.measuring import PYTHON, Run, measure, table
 
-import rooflint
 from rooflint.runs.ncu import find_ncu, ncu_command
 from rooflint.verdicts import judge_kernel
 
@@ -112,24 +111,17 @@ def every_launch_s(run: Run, count: int) -> float:
 
 
 def agreement(run: Run) -> tuple[int, int, list[str]]:
-    """For how many kernels our limiter is that of Nsight Compute's own rule; which are not."""
-    from test_nsight_agreement import allowed, rules_in
+    """For how many launches our limiter is that of Nsight Compute's own rule; which are not."""
+    from test_nsight_agreement import allowed, cases_in
 
-    recording = rooflint.read_recording(run.report)
-    rules = rules_in(run.report)
     agreed, judged = 0, 0
     apart: list[str] = []
-    for kernel in recording.kernels:
-        titles = {
-            title for name, grid, title, _ in rules if (name, grid) == (kernel.name, kernel.grid)
-        }
-        if not titles:
-            continue
+    for kernel, recording, title, text in cases_in(run.report):
         judged += 1
         verdict = judge_kernel(kernel, recording)
-        if verdict.limiter in allowed(titles, kernel):
+        if verdict.limiter in allowed(title, text, kernel):
             agreed += 1
         else:
             name = re.sub(r"^void |<.*", "", kernel.name)
-            apart.append(f"{name}: {', '.join(titles)}; ours {verdict.limiter}: {verdict.reason}")
+            apart.append(f"{name}: {title}; ours {verdict.limiter}: {verdict.reason}")
     return agreed, judged, apart
