@@ -15,7 +15,14 @@ from recordings_by_hand import CPU, H100, PATH, recording_of
 import rooflint
 from rooflint.cli import main
 from rooflint.comparison import compare
-from rooflint.model import Comparison, LineCost, LineDifference, ProfileError, Recording
+from rooflint.model import (
+    Comparison,
+    LineCost,
+    LineDifference,
+    ProfileError,
+    Recording,
+    Report,
+)
 from rooflint.outputs import comparison_json, comparison_text
 from rooflint.remap import digest_of
 from rooflint.report import make_report
@@ -151,28 +158,46 @@ def test_a_recording_differs_from_itself_by_nothing():
     assert comparison.step.change_us == 0 and comparison.caveats == ()
 
 
-def test_of_operators_on_a_cpu_only_the_sum_is_known_and_no_band(tmp_path: Path):
-    """Of a line that takes 40 µs, then 50, in each of two steps."""
-    reports = []
-    for us in (40, 50):
-        trace = TraceMaker()
-        for start in (0, 100):
-            trace.host("user_annotation", f"ProfilerStep#{start}", start, start + 90, MAIN)
-            trace.mark(2, start + 1, start + 80).op("aten::mm", start + 2, start + 2 + us)
-        text = "import torch\ny = x @ x\n"
-        known = {"sources": {"train.py": text}, "source_hashes": {"train.py": digest_of(text)}}
-        recording = rooflint.read_recording(trace.write(tmp_path))
-        reports.append(make_report(replace(recording, **known)))
-    (line,) = reports[0].recording.lines
-    assert (line.device_us, line.device_us_by_step) == (80, ())
-    (difference,) = compare(*reports).lines
-    assert difference.work.change_us == 10 and difference.work.noise_us is None
-    assert difference.summary == "CPU 40 → 50 µs (+25 %, noise not known) a step"
+def test_a_line_of_a_cpu_run_has_a_band_from_its_steps(tmp_path: Path):
+    """Of a line that takes 38 and 42 µs, then 78 and 82: a standard error of 2 each, 2.83 of the
+    difference, 4.303 times that by Student's t of two degrees: 12.2 µs, 31 % of 40."""
+    before, after = (cpu_run(tmp_path, us) for us in ((38, 42), (78, 82)))
+    (line,) = before.recording.lines
+    assert (line.device_us, line.device_us_by_step) == (80, (38, 42))
+    (difference,) = compare(before, after).lines
+    assert difference.work.noise_us == pytest.approx(12.17, abs=0.01)
+    assert difference.summary == "CPU 40 → 80 µs (+100 % ± 31) a step"
+    (difference,) = compare(before, cpu_run(tmp_path, (40, 44))).lines
+    assert difference.is_noise
+
+
+def test_what_a_line_takes_beside_operators_is_known_in_sum_and_gives_no_band(tmp_path: Path):
+    reports = [cpu_run(tmp_path, us) for us in ((38, 42), (78, 82))]
+    beside = [with_python(report, 10.0) for report in reports]
+    (difference,) = compare(*beside).lines
+    assert difference.work.noise_us is None
+    assert difference.summary == "CPU 45 → 85 µs (+89 %, noise not known) a step"
+
+
+def cpu_run(folder: Path, operator_us: tuple[float, ...]) -> Report:
+    """A run without a GPU whose second line runs an operator in each step."""
+    trace = TraceMaker()
+    for step, us in enumerate(operator_us):
+        start = 100 * step
+        trace.host("user_annotation", f"ProfilerStep#{step}", start, start + 95, MAIN)
+        trace.mark(2, start + 1, start + 90).op("aten::mm", start + 2, start + 2 + us)
+    text = "import torch\ny = x @ x\n"
+    known = {"sources": {"train.py": text}, "source_hashes": {"train.py": digest_of(text)}}
+    return make_report(replace(rooflint.read_recording(trace.write(folder)), **known))
+
+
+def with_python(report: Report, python_us: float) -> Report:
+    (line,) = report.recording.lines
+    return make_report(replace(report.recording, lines=(replace(line, python_us=python_us),)))
 
 
 def test_times_by_step_add_up_to_the_lines_times():
-    recording = rooflint.read_recording(RECORDINGS / "train_h200")
-    for line in recording.lines:
+    for line in rooflint.read_recording(RECORDINGS / "train_h200").lines:
         assert sum(line.device_us_by_step) == pytest.approx(line.device_us)
         assert sum(line.wait_us_by_step) == pytest.approx(line.host_wait_us)
         late_us = line.late_us + line.idle_us.get("sync", 0.0)

@@ -33,6 +33,8 @@ from rooflint.verdicts.wording import a_step, count_of
 
 WORTH_RATIO = 0.001
 """Lines that cost less of the step, before and after, are left out."""
+OPERATORS_RATIO = 0.9
+"""Without a GPU, a line has a band if torch's operators are that much of its time."""
 
 
 def compare(before: Report, after: Report) -> Comparison:
@@ -340,7 +342,9 @@ def _work(cost: LineCost | None, recording: Recording) -> _Time:
     us = (work_us(cost, recording) + python_us(cost, recording)) / recording.step_count
     if recording.is_python and recording.python:
         return _sampled(us, recording)
-    return _Time.of(us, cost.device_us_by_step)
+    # Of what is beside operators the sum alone is known.
+    is_known = cost.device_us >= OPERATORS_RATIO * us * recording.step_count
+    return _Time.of(us, cost.device_us_by_step if is_known else ())
 
 
 def _wait(cost: LineCost | None, recording: Recording) -> _Time:

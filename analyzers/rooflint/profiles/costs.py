@@ -91,9 +91,11 @@ def count_costs(
     `plain_step_us`: how long one takes without the recorder, likewise."""
     steps = find_steps(timeline, loops, step_count)
     window = steps.window_ns
-    attribution = attribute(timeline, window, function_names)
+    on_cpu = timeline.device_kind == "cpu"
+    starts_ns = [start for start, _ in steps.spans_ns] if on_cpu else []
+    attribution = attribute(timeline, window, function_names, starts_ns)
     lines = _Lines(timeline, attribution, steps, function_names)
-    if timeline.device_kind == "cpu":
+    if on_cpu:
         lines.add_operators()
     else:
         lines.add_device_work()
@@ -318,6 +320,10 @@ class _Lines:
                 self.unattributed_ns += ns
             else:
                 line.add(attribution.places[place], ns)
+        for step, of_step in enumerate(attribution.op_ns_by_step):
+            for place, ns in of_step.items():
+                if line := self.line(place):
+                    line.device_ns_by_step[step] += ns
         host, shapes = self.timeline.host, self.timeline.shapes
         for row in attribution.works:
             place = attribution.place_of[row]
@@ -486,10 +492,7 @@ class _Lines:
                 recompute_flop=line.recompute_flop,
                 dram_bytes=_known_bytes(line),
                 dram_provenance=_provenance(_known_bytes(line)),
-                # Of operators without a GPU only the sum is known.
-                device_us_by_step=self._by_step(line.device_ns_by_step)
-                if line.device_ns_by_step or not any(line.ns.values())
-                else (),
+                device_us_by_step=self._by_step(line.device_ns_by_step),
                 wait_us_by_step=self._by_step(line.wait_ns_by_step),
                 idle_us_by_step=self._by_step(line.idle_ns_by_step),
                 precision=max(

@@ -22,10 +22,10 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import compress, count, islice
+from itertools import compress, count, islice, pairwise
 from operator import eq, gt
 from typing import Literal, NamedTuple
 
@@ -77,6 +77,8 @@ class Attribution:
     """Lines are only those of function definitions, since the trace has no marks."""
     op_ns: dict[int, int] = field(default_factory=dict[int, int])
     """By place: host time inside of operators, each moment counted once per thread."""
+    op_ns_by_step: list[dict[int, int]] = field(default_factory=list[dict[int, int]])
+    """The same for each step by itself."""
     self_ns: dict[int, int] = field(default_factory=dict[int, int])
     """By place: host time of its marks, lines that they call left out."""
     python_ns: dict[int, int] = field(default_factory=dict[int, int])
@@ -114,9 +116,13 @@ def attribute(
     timeline: Timeline,
     window_ns: tuple[int, int],
     function_names: Mapping[tuple[str, int], str],
+    step_starts_ns: Sequence[int] = (),
 ) -> Attribution:
-    """Find the line of every host row; times are added up over what began in the window."""
-    return _Sweep(timeline, window_ns, function_names).run()
+    """Find the line of every host row; times are added up over what began in the window.
+
+    `step_starts_ns`: of a run without a GPU, to add them up by step as well.
+    """
+    return _Sweep(timeline, window_ns, function_names, step_starts_ns).run()
 
 
 class _Spot(NamedTuple):
@@ -163,9 +169,11 @@ class _Sweep:
         timeline: Timeline,
         window_ns: tuple[int, int],
         function_names: Mapping[tuple[str, int], str],
+        step_starts_ns: Sequence[int],
     ) -> None:
         self.timeline = timeline
         self.window_ns = window_ns
+        self.step_starts_ns = step_starts_ns
         host = timeline.host
         count = len(host)
         self.place_of = array("i", [NOWHERE]) * count
@@ -182,6 +190,7 @@ class _Sweep:
         self.forward: defaultdict[int, dict[int, int]] = defaultdict(dict)
         """By thread and sequence number: the spot."""
         self.op_ns: defaultdict[int, int] = defaultdict(int)
+        self.op_ns_by_step = [defaultdict[int, int](int) for _ in step_starts_ns]
         self.self_ns: defaultdict[int, int] = defaultdict(int)
         self.within_ns: defaultdict[int, int] = defaultdict(int)
         self.called_marks: defaultdict[int, int] = defaultdict(int)
@@ -242,6 +251,7 @@ class _Sweep:
             line_of=line_of,
             by_function=self.by_function,
             op_ns=renumber(self.op_ns),
+            op_ns_by_step=[renumber(ns) for ns in self.op_ns_by_step],
             self_ns=renumber(self.self_ns),
             python_ns=renumber(self._python_ns()),
             works=self.works,
@@ -321,13 +331,14 @@ class _Sweep:
         worked_until = -1  # the end of the last operator in `works`
         last_node = NOWHERE
         served, loose, forward = self.node_threads[thread], self.loose[thread], self.forward[thread]
-        first, last = (bisect_left(starts, moment) for moment in self.window_ns)
-        for counts, begin, stop in ((False, 0, first), (True, first, last), (False, last, None)):
+        for step, begin, stop in self._parts(starts):
+            counts = step is not None
             own = rows[begin:stop]
             kinds = bytes(map(host.kind.__getitem__, own))
+            before_ns = dict(op_ns) if self.op_ns_by_step else {}
             if counts:
-                turns.work_count = kinds.count(OP) + kinds.count(CALL)
-                turns.leads = MARK in kinds or ANNOTATION in kinds
+                turns.work_count += kinds.count(OP) + kinds.count(CALL)
+                turns.leads = turns.leads or MARK in kinds or ANNOTATION in kinds
             for row, kind, start, end, name in zip(
                 own,
                 kinds,
@@ -430,6 +441,19 @@ class _Sweep:
                 place_of[row] = spot
                 until = end
                 stack.append((end, spot, op, work_op, charged, mark, of, callers, accumulates))
+            if self.op_ns_by_step and step is not None:
+                of_step = self.op_ns_by_step[step]
+                for spot, ns in op_ns.items():
+                    of_step[spot] += ns - before_ns.get(spot, 0)
+
+    def _parts(self, starts: list[int]) -> Iterator[tuple[int | None, int, int | None]]:
+        """Which of a thread's rows begin in which step; `None`: before the window or after it."""
+        first, last = (bisect_left(starts, moment) for moment in self.window_ns)
+        cuts = [bisect_left(starts, moment) for moment in self.step_starts_ns[1:]]
+        yield None, 0, first
+        for step, (begin, stop) in enumerate(pairwise([first, *cuts, last])):
+            yield step, begin, stop
+        yield None, last, None
 
     def _line_spot(self, name: int, of: Pass) -> int:
         spots = self.line_spots[of]
