@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from rooflint.model import RooflintError, Severity
 from rooflint.patterns import Patterns
+from rooflint.plain import field, plain, replace
 from rooflint.regular import read_regular
 
 AssumeDevice = Literal["gpu", "cpu", "unknown"]
 
 _OF_FILES = ("select", "ignore", "severity", "assume-device")
+_HAS_TABLE = re.compile(r"""^\s*\[.*rooflint|rooflint["']?\s*[.=]""", re.MULTILINE)
+"""In the head of a table or in a key, perhaps of another tool's."""
 _OF_PROJECTS = (*_OF_FILES, "exclude", "per-file")
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class PerFile:
     """What some files have otherwise than the rest of the project."""
 
@@ -33,7 +36,7 @@ class PerFile:
     assume_device: AssumeDevice | None = None
 
 
-@dataclass(frozen=True)
+@plain
 class Config:
     """What `[tool.rooflint]` says."""
 
@@ -78,10 +81,10 @@ class Config:
         inside = self.inside(path) if self.exclude else ""
         return bool(inside) and self.excluded.mean(inside)
 
-    @cached_property
+    @property
     def excluded(self) -> Patterns:
         """What `exclude` means."""
-        return Patterns(self.exclude)
+        return _patterns(self.exclude)
 
     def inside(self, path: str | Path) -> str:
         """A path from the folder of the settings on; empty: it lies elsewhere."""
@@ -91,6 +94,11 @@ class Config:
             return real_path(path).relative_to(self.root).as_posix()
         except ValueError:
             return ""
+
+
+@lru_cache(8)
+def _patterns(texts: tuple[str, ...]) -> Patterns:
+    return Patterns(texts)
 
 
 class Configs:
@@ -146,7 +154,7 @@ def _read(file: Path) -> Config | None:
         return None
     except (OSError, UnicodeDecodeError):
         return Config(root=file.parent, notes=(f"{file} cannot be read, so it is left aside.",))
-    if "rooflint" not in text:
+    if not _HAS_TABLE.search(text):  # To load tomllib takes as long as to check a small file.
         return None
     try:
         import tomllib as toml  # pyright: ignore[reportMissingImports]

@@ -6,17 +6,17 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
 
 from rooflint.model import Edit, Finding, Fix, SourceSpan
+from rooflint.plain import changing, field
 from rooflint.source import SourceFile
 
 _IGNORE = re.compile(r"#\s*rooflint:\s*(?:ignore|disable|noqa)\b(?:\[([^\]]*)\])?")
 _NAME = re.compile(r"[^\s,]+")
 
 
-@dataclass(slots=True)
+@changing
 class Ignore:
     """A comment, and which of its names silenced something."""
 

@@ -7,8 +7,10 @@ never zero; where a number is known, its `Provenance` says how.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
+
+from rooflint.plain import plain
 
 Severity = Literal["error", "warning", "information", "hint"]
 Kind = Literal["sync", "timing", "copy", "race", "advice"]
@@ -40,7 +42,7 @@ class NotToKeepError(ProfileError):
 # --- from source text -------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@plain
 class SourceSpan:
     """A piece of a file: lines from 1, columns from 0 in characters, end exclusive."""
 
@@ -50,8 +52,12 @@ class SourceSpan:
     end_line: int
     end_column: int
 
+    def __lt__(self, other: SourceSpan) -> bool:
+        """Whether it comes first in the order of files and places."""
+        return _place(self) < _place(other)
 
-@dataclass(frozen=True, slots=True)
+
+@plain
 class Edit:
     """Put `text` in place of `span`."""
 
@@ -59,7 +65,7 @@ class Edit:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Fix:
     """A change that keeps the program's result. `title` is a verb phrase."""
 
@@ -67,7 +73,7 @@ class Fix:
     edits: tuple[Edit, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Because:
     """A place elsewhere that explains a finding ("loss is on the GPU since here")."""
 
@@ -75,7 +81,7 @@ class Because:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Finding:
     """What a rule says about a piece of source."""
 
@@ -94,6 +100,8 @@ class Finding:
         """Whether the line runs on every step of a training, evaluation or inference loop."""
         return self.heat == "every step"
 
+
+_place = attrgetter("path", "line", "column", "end_line", "end_column")
 
 # --- from a recording: see recorded.py --------------------------------------------------
 

@@ -13,13 +13,13 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from rooflint.magics import left_out, plain_cell
 from rooflint.model import Edit, Finding, Fix, RooflintError
+from rooflint.plain import plain, replace
 from rooflint.regular import read_regular
 
 SUFFIX = ".ipynb"
@@ -52,7 +52,7 @@ class Cell(NamedTuple):
         return max(line - self.first_line + 1, 1)
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Cells:
     """The cells of a joined text."""
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from rooflint.flow import DeviceFlow, Site, Stop
 from rooflint.model import Because, Finding, Fix, Kind, Severity, SourceSpan
 from rooflint.notebooks import is_notebook, name_line
+from rooflint.plain import plain
 from rooflint.source import SourceFile
 
 _LONGEST_QUOTE = 60
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Rule:
     """A name, which is one name everywhere; how to check; and the page that explains it."""
 

@@ -12,11 +12,11 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 
 from rooflint.mend import TOO_DEEP, Tries, parse, read
 from rooflint.model import SourceSpan
 from rooflint.notebooks import is_notebook, plain_lines
+from rooflint.plain import plain
 
 _CONTINUES = re.compile(r"(?:elif|else|except|finally)\b|[)\]}#\s]")
 _EMPTY = re.compile(r"\s*(?:#.*)?$")
@@ -25,7 +25,7 @@ _LINE_OF_PIECE = re.compile(r" on line \d+| \(detected at line \d+\)")
 _MOST_MERGES = 40
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class SyntaxProblem:
     """Where and why a file is not Python."""
 
@@ -40,7 +40,7 @@ class SyntaxProblem:
         return "mend the syntax and check again"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@plain
 class Block:
     """Some lines of a file and their tree."""
 
@@ -60,6 +60,9 @@ class Block:
     parts: tuple[tuple[int, Block], ...] = ()
     """Of a class: its statements as blocks, each with the lines that stand above it in the class.
     What the class's own tree says of their lines may be out of date."""
+
+    __eq__ = object.__eq__  # Each is itself alone, whatever others hold.
+    __hash__ = object.__hash__
 
     @property
     def text(self) -> str:
@@ -94,7 +97,7 @@ Was = Callable[[int], Block | None]
 """The block that stood on a line before the edit."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class SourceFile:
     """A file's text and its blocks, in order."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rooflint.flow import names, places
 from rooflint.flow.facts import Wait
 from rooflint.flow.values import Array, Frame, Site, Tensor, Value
+from rooflint.plain import replace
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter

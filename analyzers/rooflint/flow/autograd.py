@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rooflint.flow.machine import Call
@@ -18,6 +17,7 @@ from rooflint.flow.values import (
     join_all,
     tuple_of,
 )
+from rooflint.plain import replace
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from rooflint.flow import library, names, objects, places, python_calls, tensors
@@ -38,6 +37,7 @@ from rooflint.flow.values import (
     join_all,
     tuple_of,
 )
+from rooflint.plain import changing, replace
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
@@ -456,7 +456,7 @@ def as_expr(node: ast.expr | ast.stmt) -> Any:
     return node
 
 
-@dataclass(slots=True)
+@changing
 class Known:
     """What a call with certain arguments did, and up to when that is known to hold."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rooflint.flow import special
@@ -28,6 +27,7 @@ from rooflint.flow.values import (
     join_all,
     tuple_of,
 )
+from rooflint.plain import replace
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter

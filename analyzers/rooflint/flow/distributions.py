@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rooflint.flow import torch_calls as known
@@ -20,6 +19,7 @@ from rooflint.flow.values import (
     Value,
     join_all,
 )
+from rooflint.plain import replace
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter

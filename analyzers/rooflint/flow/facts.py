@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, field
 from typing import Literal
 
-from rooflint.flow.values import Clock, Site, plain
+from rooflint.flow.values import Clock, Site
 from rooflint.model import Heat
+from rooflint.plain import changing, field, plain
 
 TRAINING_WORK = 4.0
 """Rank of a backward pass or an optimizer's step."""
@@ -142,7 +142,7 @@ class Wait:
     """If it is, there is no other doubt."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Stop:
     """A wait with how often it happens, taken from the worst of the ways that lead to it."""
 
@@ -156,7 +156,7 @@ class Stop:
     """It stands in a function that torch.compile was given, and cannot be part of its graph."""
 
 
-@dataclass(slots=True)
+@changing
 class Seen:
     """All the ways in which a wait was reached."""
 
@@ -167,7 +167,7 @@ class Seen:
             self.waits.append(wait)
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Timing:
     """A difference of two readings of the clock around GPU work."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 
 from rooflint.flow.again import follow_again
 from rooflint.flow.facts import TRAINING_WORK, CallFrom, Loop, Stop, Timing, Wait, heat_of
@@ -14,12 +13,13 @@ from rooflint.flow.program import Program
 from rooflint.flow.torch_calls import BREAKS_GRAPH
 from rooflint.flow.values import Place, Site
 from rooflint.model import Heat
+from rooflint.plain import changing, field, plain, replace
 from rooflint.source import Block, SourceFile
 
 _HEATS: tuple[Heat, ...] = ("every step", "sometimes", "once")
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class DeviceFlow:
     """What running a file would make the host wait for."""
 
@@ -51,7 +51,7 @@ class DeviceFlow:
         return replace(self, stops=tuple(stops))
 
 
-@dataclass(slots=True)
+@changing
 class _Parts:
     stops: list[Stop] = field(default_factory=list[Stop])
     timings: list[Timing] = field(default_factory=list[Timing])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rooflint.flow.machine import Call, children_of, elements_of_list
@@ -37,6 +36,7 @@ from rooflint.flow.values import (
     join_all,
     tuple_of,
 )
+from rooflint.plain import replace
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter

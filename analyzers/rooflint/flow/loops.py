@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rooflint.flow import branches, calls, loaders, names, places
@@ -36,6 +35,7 @@ from rooflint.flow.values import (
     join_all,
     looped,
 )
+from rooflint.plain import replace
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rooflint.flow.facts import TENSOR_WORK, Loop, Path, Seen, Stop, Timing, Wait
@@ -27,6 +26,7 @@ from rooflint.flow.values import (
     Value,
     join,
 )
+from rooflint.plain import changing, field, replace
 from rooflint.source import Block
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Cancelled(Exception):
     """What was being found out is no longer asked for."""
 
 
-@dataclass(slots=True)
+@changing
 class Call:
     """A call with its arguments followed."""
 
@@ -78,7 +78,7 @@ class Call:
         return None
 
 
-@dataclass(slots=True)
+@changing
 class Uses:
     """What of a file something rests on: if that changes, it is to be followed again."""
 
@@ -99,7 +99,7 @@ class Uses:
         return not (self.blocks.isdisjoint(changed.blocks) and self.names.isdisjoint(changed.names))
 
 
-@dataclass(slots=True)
+@changing
 class Found:
     """What following a piece of a file finds."""
 
@@ -118,7 +118,7 @@ class Found:
     """The functions of other files among those called, once that was asked for."""
 
 
-@dataclass(slots=True)
+@changing
 class Trace:
     """What one run of a function did, so that a like call need not run it again."""
 

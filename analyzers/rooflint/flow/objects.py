@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rooflint.flow import timing
@@ -67,6 +66,7 @@ from rooflint.flow.workers import (
     future_method,
     thread_method,
 )
+from rooflint.plain import replace
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rooflint.flow import arrivals, switches, workers
@@ -60,6 +59,7 @@ from rooflint.flow.values import (
     join_all,
     tuple_of,
 )
+from rooflint.plain import replace
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter

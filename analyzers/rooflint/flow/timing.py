@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rooflint.flow.facts import Timing
 from rooflint.flow.machine import Call, Machine
 from rooflint.flow.places import call_with, site_of, without_arguments
 from rooflint.flow.values import Clock, Instance, Site, Value, string_of
+from rooflint.plain import replace
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter

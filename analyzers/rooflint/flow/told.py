@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from rooflint.flow.follow import DeviceFlow
 from rooflint.flow.program import Program
+from rooflint.plain import replace
 from rooflint.source import SourceFile
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Generator as Yields
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rooflint.flow import calls, candidates, loops, places
@@ -34,6 +33,7 @@ from rooflint.flow.values import (
     Value,
     items_of,
 )
+from rooflint.plain import plain
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
@@ -42,7 +42,7 @@ _STEPS = frozenset(("forward", *STEP_METHODS, *STEP_HOOKS))
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Sample:
     """An object of a class of which nothing in the file makes one."""
 

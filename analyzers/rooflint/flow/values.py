@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from rooflint.plain import field, plain, replace
 from rooflint.source import Block
 
 Place = Literal["gpu", "cpu", "unknown"]
@@ -25,19 +25,7 @@ _DEEPEST_TUPLE = 5
 
 
 if TYPE_CHECKING:
-    from typing_extensions import dataclass_transform
-
     from rooflint.flow.facts import Loop
-
-    _Plain = TypeVar("_Plain")
-
-    @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-    def plain(cls: type[_Plain]) -> type[_Plain]:
-        """Nobody changes one: it is as if it were frozen."""
-        return cls
-else:
-    # Python takes three times as long to make a frozen one, and following makes very many.
-    plain = dataclass(slots=True, unsafe_hash=True)
 
 
 class Site(NamedTuple):

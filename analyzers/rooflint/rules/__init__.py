@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from rooflint.config import Config, closest
 from rooflint.flow import DeviceFlow, Project
 from rooflint.ignore import ignores_in
 from rooflint.model import Finding, Fix, RooflintError
+from rooflint.plain import replace
 from rooflint.rule import Rule
 from rooflint.rules import (
     blocking_copy,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 from functools import lru_cache
 
 from rooflint.flow import Site
 from rooflint.flow.torch_calls import NEW_TENSORS
 from rooflint.model import Edit, SourceSpan
+from rooflint.plain import changing, field
 from rooflint.source import Block, SourceFile
 
 _OFTEN_MODULES = frozenset(("criterion", "loss_fn", "loss_func", "loss_function", "model", "net"))
@@ -38,7 +38,7 @@ def statement_of(site: Site) -> ast.stmt | None:
     return node
 
 
-@dataclass(slots=True)
+@changing
 class Scope:
     """The names of a function, or of the module."""
 
