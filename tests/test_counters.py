@@ -106,7 +106,7 @@ def test_peaks_of_a_report_are_those_of_the_h200_s_data_sheet(
     assert peaks.flop_per_s["bf16"] * 1.83e9 / clock == pytest.approx(989e12, rel=0.01)
     assert peaks.flop_per_s["tf32"] * 1.83e9 / clock == pytest.approx(494.5e12, rel=0.01)
     assert peaks.flop_per_s["fp8"] * 1.83e9 / clock == pytest.approx(1979e12, rel=0.01)
-    assert peaks.flop_per_s["fp64"] * 1.98e9 / clock == pytest.approx(67e12, rel=0.01)
+    assert peaks.flop_per_s["tensor fp64"] * 1.98e9 / clock == pytest.approx(67e12, rel=0.01)
 
 
 def test_all_metrics_give_occupancy_and_stalls() -> None:
@@ -639,7 +639,7 @@ def test_peaks_of_tensor_cores_are_those_with_fp32_sums_and_without_sparsity() -
     peaks = counters_of([Launch("f", None, None, metrics)]).peaks
     assert peaks
     assert peaks.dram_bytes_per_s == 64 * 7e9
-    assert peaks.flop_per_s == {"fp16": 1024 * 2e9, "bf16": 1024 * 2e9, "fp64": 32 * 2e9}
+    assert peaks.flop_per_s == {"fp16": 1024 * 2e9, "bf16": 1024 * 2e9, "tensor fp64": 32 * 2e9}
 
 
 def test_a_report_that_ends_the_process_of_its_reader_is_refused(

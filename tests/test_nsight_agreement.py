@@ -126,7 +126,7 @@ def test_big_products_are_compute_bound_with_their_flops_over_their_peak(name: s
     verdict = judge_kernel(kernel, recording)
     assert verdict.limiter == "compute-bound"
     assert kernel.counters and kernel.counters.peaks
-    precision = {"f32f32_f32": "fp32", "f32f32_tf": "tf32", "tst": "bf16", "f64": "fp64"}
+    precision = {"f32f32_f32": "fp32", "f32f32_tf": "tf32", "tst": "bf16", "f64": "tensor fp64"}
     peak = next(
         kernel.counters.peaks.flop_per_s[p] for mark, p in precision.items() if mark in name
     )

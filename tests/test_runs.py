@@ -375,6 +375,8 @@ def test_a_line_of_a_library_is_measured_below_the_planned_line_alone(tmp_path: 
             "below": f"{script}:{first}",
             "nodes": [],
             "times": 1,
+            "kernels": [],
+            "launches": 1,
         },
         {
             "mark": f"{library}:{call}",
@@ -382,6 +384,8 @@ def test_a_line_of_a_library_is_measured_below_the_planned_line_alone(tmp_path: 
             "below": f"{script}:{first}",
             "nodes": [],
             "times": 1,
+            "kernels": [],
+            "launches": 1,
         },
     ]
     for number, entry in enumerate(plan):
@@ -403,13 +407,17 @@ def test_work_of_a_library_s_other_lines_is_not_measured_with_the_user_s(tmp_pat
     assert lines[begin : begin + 5] == ["measure", "rest", "measure", "rest", "pop"]
 
 
-def test_measuring_ends_with_its_budget(tmp_path: Path) -> None:
+def test_what_costs_most_is_measured_where_the_budget_is_short(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     product = line_of("x @ weight")
     plan = [execution(product, 1), execution(product, 2)]
-    lines = measured(tmp_path, *plan, budget_s=1e-9)
+    for number, entry in enumerate(plan):
+        entry["kernels"] = [number]
+    lines = measured(tmp_path, *plan, budget_s=0.5, gpu_us=(10.0, 20.0))
+    assert f"measured.py:{product} #1" in lines and f"measured.py:{product} #0" not in lines
     assert lines.count("measure") == 1
-    assert json.loads((tmp_path / "counters.told.json").read_text())["out_of_time"] is True
+    told = json.loads((tmp_path / "counters.told.json").read_text())
+    assert told == {"left": 0, "left_out": [0]}
 
 
 def test_ncu_measures_a_step_of_a_loop_without_an_optimizer(tmp_path: Path) -> None:
@@ -462,7 +470,7 @@ def test_ncu_runs_the_script_with_the_plan_and_what_was_cut_is_said(tmp_path: Pa
         "settings = pathlib.Path(next(word for word in words if word.endswith('settings.json')))\n"
         "asked = {'words': words, **json.loads(settings.read_text())}\n"
         "(here / 'asked.json').write_text(json.dumps(asked))\n"
-        "(settings.parent / 'counters.told.json').write_text('{\"out_of_time\": true}')\n"
+        "(settings.parent / 'counters.told.json').write_text('{\"left_out\": [0, 2]}')\n"
         "shutil.copy(here / 'some.ncu-rep', words[words.index('--export') + 1])\n"
     )
     stand_in.chmod(0o755)
@@ -478,7 +486,8 @@ def test_ncu_runs_the_script_with_the_plan_and_what_was_cut_is_said(tmp_path: Pa
     assert len(asked["plan"]["executions"]) <= 12 / LAUNCH_S
     assert all(entry["name"].endswith(f" #{number}") for number, entry in enumerate(asked["plan"]["executions"]))  # fmt: skip  # noqa: E501
     assert "as far as 12 s allow (--ncu-budget)" in told[-1]
-    assert any("ended after 12 s" in note for note in meta["notes"])
+    left_out = "executions did not fit into 12 s of measuring (--ncu-budget)"
+    assert any(left_out in note and ": 2 of " in note for note in meta["notes"])
     assert sorted(path.name for path in folder.iterdir()) == [
         *("counters.ncu-rep", "meta.json", "plan.json", "sources", "trace.json.gz"),
     ]
@@ -490,7 +499,7 @@ def test_a_budget_that_is_too_small_for_the_goal_says_what_would_do(tmp_path: Pa
     executions = read_executions(RECORDINGS / "train_fixed_h200")
     assert executions
     plan = choose(executions, 12.0)
-    note = what_was_cut(plan, 12.0, out_of_time=False)
+    note = what_was_cut(plan, 12.0, left_out=0)
     assert note and re.search(r"did not fit into 12 s .*: 2\d s would do for 95%", note)
 
 
@@ -515,9 +524,24 @@ def test_ncu_is_called_for_the_window_that_the_recorder_opens() -> None:
         assert option in words
     assert "--launch-count" not in words
     limited = ncu.ncu_command(
-        Path("/opt/ncu"), Path("r.ncu-rep"), Path("n.log"), ["python", "a.py"], shape_limit=3
+        Path("/opt/ncu"), Path("r.ncu-rep"), Path("n.log"), ["a.py"], metrics=[], shape_limit=3
     )
     assert "--filter-mode per-launch-config --launch-count 3" in " ".join(limited)
+
+
+def test_tensor_cores_are_counted_for_the_types_that_the_program_computes_in() -> None:
+    def counted(precisions: Sequence[str]) -> set[str]:
+        names = [name for name in ncu.metrics_for(precisions) if "tensor_src_" in name]
+        assert {f"{name}.peak_sustained" for name in names if name.endswith(".sum")} < set(names)
+        return {name.split("tensor_src_")[1].partition(".")[0] for name in names}
+
+    assert counted(["fp32", "bf16"]) == {"tf32_dst_fp32", "bf16_dst_fp32"}
+    assert counted([]) > {"fp64", "tf32_dst_fp32", "bf16_dst_fp32", "fp16", "fp8", "int8"}
+
+
+def test_what_a_program_computes_in_is_told_by_its_shapes() -> None:
+    executions = read_executions(RECORDINGS / "train_fixed_h200")
+    assert executions and executions.precisions == {"fp32", "bf16"}
 
 
 # --- helpers ----------------------------------------------------------------------------
@@ -569,6 +593,8 @@ def execution(
         "nodes": [list(node) for node in nodes],
         "times": 1,
         "name": f"{script}:{line}{backward}",
+        "kernels": [],
+        "launches": 1,
     }
 
 
@@ -580,6 +606,7 @@ def measured(
     loop: tuple[str, int] | None = None,
     library_lines: Sequence[str] = (),
     budget_s: float = 30.0,
+    gpu_us: Sequence[float] = (),
 ) -> list[str]:
     """What stand-ins for CUDA and NVTX heard when these executions were planned."""
     settings = tmp_path / "settings.json"
@@ -590,7 +617,13 @@ def measured(
         "root": str(SCRIPTS),
         "step": 4,
         "loop": loop,
-        "plan": {"executions": executions, "library_lines": library_lines},
+        "plan": {
+            "executions": executions,
+            "library_lines": library_lines,
+            "launch_s": 0.4,
+            "shape_limit": None,
+            "gpu_us": gpu_us,
+        },
         "budget_s": budget_s,
     }
     settings.write_text(json.dumps(plan))

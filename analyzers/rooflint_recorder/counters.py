@@ -18,6 +18,7 @@ import os
 import sys
 import threading
 
+from rooflint_recorder.budget import Budget
 from rooflint_recorder.clocks import Clock
 from rooflint_recorder.deadline import Deadline
 from rooflint_recorder.imports import after_import
@@ -179,7 +180,7 @@ class CounterRun:
         assert window is not None
         window.close()
         with contextlib.suppress(OSError), open(told_path(self._settings), "w") as file:
-            json.dump({"left": window.left, "out_of_time": window.out_of_time}, file)
+            json.dump({"left": window.left, "left_out": window.budget.left_out}, file)
 
     def _leave_early(self) -> None:
         """All is measured, and nothing that the script has begun would be left half done."""
@@ -212,7 +213,7 @@ class NcuWindow:
     a library by the user's line around it. What it left to the backward pass is named by nodes of
     autograd's: how many the execution had made before one, and what it is called; of a double
     backward by the node that made it, too. All else is as it was: `done` is called once all is
-    measured, and what takes longer than the budget is left out.
+    measured, and what does not fit into the budget is left out.
     """
 
     def __init__(self, plan: dict[str, Any], budget_s: float, done: Callable[[], None]) -> None:
@@ -223,12 +224,12 @@ class NcuWindow:
         self._wanted: dict[str, dict[int, _Wanted]] = {}
         self.left = 0
         """How many executions are still to come."""
-        for entry in plan["executions"]:
+        for number, entry in enumerate(plan["executions"]):
             of_line = self._wanted.setdefault(entry["mark"], {})
             wanted = of_line.setdefault(entry["ordinal"], _Wanted(entry["below"]))
             for offset, name in entry["nodes"]:
                 wanted = wanted.nodes.setdefault((offset, name), _Wanted(None))
-            wanted.name, wanted.times = entry["name"], entry["times"]
+            wanted.name, wanted.times, wanted.number = entry["name"], entry["times"], number
             self.left += wanted.times
         self._library_lines = frozenset(plan["library_lines"])
         self._ordinals = dict.fromkeys(self._wanted, 0)
@@ -243,10 +244,9 @@ class NcuWindow:
         """How many threads are in what is to be measured."""
         self._backwards = 0
         """How many backward passes are under way, in one another."""
-        self._budget_s = budget_s
+        self.budget = Budget(budget_s, plan)
         self._since_s = 0.0
-        self.out_of_time = False
-        self._is_open = False
+        self._is_open = self._is_done = False
         self._operators: Any = None
         self._engine: Any = None
 
@@ -295,20 +295,24 @@ class NcuWindow:
             self._threads.append(thread)
         return thread
 
-    def enter(self, thread: _Thread, name: str | None) -> None:
-        """Measure if there is a name."""
-        if name is not None:
-            self._push(name)
+    def enter(self, thread: _Thread, wanted: _Wanted | None) -> str | None:
+        """Measure what is planned, if there is time for it; the name of its range."""
+        name = None
+        if wanted is not None and wanted.name is not None and self._is_open:
+            self.left -= 1
+            if self.budget.take(wanted.number):
+                name = wanted.name
+                self._push(name)
         self._measure(thread, name is not None)
+        return name
 
     def leave(self, thread: _Thread, name: str | None, measured_before: bool) -> None:
         self._measure(thread, measured_before)
-        if name is not None:
-            if thread.number == threading.get_ident():
-                self._pop()
-            self.left -= 1
-            if not self.left:
-                self._done()
+        if name is not None and thread.number == threading.get_ident():
+            self._pop()
+        if not (self.left or self._measuring or self._is_done):
+            self._is_done = True
+            self._done()
 
     def next_node(self) -> int:
         """The sequence number that the next autograd node of this thread will have."""
@@ -322,7 +326,7 @@ class NcuWindow:
                 self._nodes[first + offset] = name, wanted
 
     def _measure(self, thread: _Thread, measure: bool) -> None:
-        if measure == thread.measures or (measure and (self.out_of_time or not self._is_open)):
+        if measure == thread.measures or (measure and not self._is_open):
             return
         thread.measures = measure
         with self._lock:
@@ -333,8 +337,7 @@ class NcuWindow:
                 cuda.cudart().cudaProfilerStart()
             elif not self._measuring:
                 cuda.cudart().cudaProfilerStop()
-                self._budget_s -= Clock.monotonic() - self._since_s
-                self.out_of_time = self._budget_s <= 0
+                self.budget.spend(Clock.monotonic() - self._since_s)
 
     # --- the backward pass ---------------------------------------------------------------
 
@@ -381,9 +384,9 @@ class NcuWindow:
             self._end_node(thread)
             if self._is_open:
                 wanted.times -= 1  # another backward pass, unknown to the plan, may run it again
-                name = wanted.name if wanted.times >= 0 else None
-                thread.node = wanted, name, self.next_node(), thread.measures
-                self.enter(thread, name)
+                before = thread.measures
+                name = self.enter(thread, wanted if wanted.times >= 0 else None)
+                thread.node = wanted, name, self.next_node(), before
 
     def _other_node_begins(self, gradients: Any) -> None:
         with contextlib.suppress(Exception):
@@ -400,13 +403,15 @@ class NcuWindow:
 class _Wanted:
     """An execution, or a node, that is to be measured, or that makes nodes which are."""
 
-    __slots__ = ("below", "name", "nodes", "times")
+    __slots__ = ("below", "name", "nodes", "number", "times")
 
     def __init__(self, below: str | None) -> None:
         self.below = below
         """Of a library's line: the user's line around it."""
         self.name: str | None = None
         """That of its range, if it is measured itself."""
+        self.number = -1
+        """Which of the plan's executions it then is."""
         self.nodes: dict[tuple[int, str], _Wanted] = {}
         self.times = 0
         """How often it is still to come."""
@@ -430,7 +435,7 @@ class _Thread:
 class _PlannedLine:
     """The range of one execution; where it is not planned, measuring rests for as long."""
 
-    __slots__ = ("_before", "_first", "_line", "_thread", "_wanted", "_window")
+    __slots__ = ("_before", "_first", "_line", "_name", "_thread", "_wanted", "_window")
 
     def __init__(self, window: NcuWindow, line: str | None, wanted: _Wanted | None) -> None:
         self._window = window
@@ -438,6 +443,8 @@ class _PlannedLine:
         """`None` if it is a library's."""
         self._wanted = wanted
         self._thread: _Thread | None = None
+        self._name: str | None = None
+        """That of its range, if it is measured."""
         self._before: tuple[bool, str | None] = (False, None)
         self._first = 0
 
@@ -452,14 +459,14 @@ class _PlannedLine:
             wanted = self._wanted = None  # another line of the user's has called it
         if wanted is not None and wanted.nodes:
             self._first = window.next_node()
-        window.enter(thread, wanted.name if wanted is not None else None)
+        self._name = window.enter(thread, wanted)
 
     def __exit__(self, *exception: Any) -> None:
         thread, wanted = self._thread, self._wanted
         if thread is None:
             return
         measured_before, thread.line = self._before
-        self._window.leave(thread, wanted.name if wanted is not None else None, measured_before)
+        self._window.leave(thread, self._name, measured_before)
         if wanted is not None and wanted.nodes:
             self._window.expect(wanted.nodes, self._first)
 

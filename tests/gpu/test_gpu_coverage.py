@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from gpu.measuring import PYTHON, Run, measure, table
 
-from rooflint.runs.ncu import find_ncu, ncu_command
+from rooflint.runs.ncu import find_ncu, metrics_for, ncu_command
 from rooflint.verdicts import judge_kernel
 
 torch = pytest.importorskip("torch")
@@ -100,7 +100,9 @@ def every_launch_s(run: Run, count: int) -> float:
     ncu = find_ncu()
     assert ncu
     report, log = run.script.parent / "every.ncu-rep", run.script.parent / "every.log"
-    command = ncu_command(ncu, report, log, [PYTHON, run.script.name])
+    command = ncu_command(
+        ncu, report, log, [PYTHON, run.script.name], metrics=metrics_for(["fp32"])
+    )
     place = command.index("--profile-from-start")
     command[place : place + 2] = ["--launch-skip", "2000", "--launch-count", str(count)]
     command[place:place] = ["--kill", "yes"]

@@ -356,6 +356,9 @@ def _occupancy_limiter(metrics: Mapping[str, float]) -> str | None:
 _STALL = re.compile(
     r"smsp__average_warps?_(?:latency_)?issue_stalled_(\w+?)(?:_per_issue_active)?\.ratio"
 )
+_ALL_STALLS = 15
+"""GPUs have 17 to 19; of fewer the waiting as a whole tells their shares."""
+_LATENCY = "smsp__average_warp_latency_per_inst_issued.ratio"
 _STALL_SAMPLES = re.compile(r"smsp__pcsamp_warps_issue_stalled_(\w+)")
 
 
@@ -368,6 +371,8 @@ def _stalls(metrics: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
             if found and found[1] != "selected" and not found[1].endswith("_not_issued"):
                 reasons.setdefault(found[1].replace("_", " "), value)
         total = sum(reasons.values())
+        if pattern is _STALL and len(reasons) < _ALL_STALLS:
+            total = max(total, metrics.get(_LATENCY, 0.0) - 1)  # in one cycle it issues
         if len(reasons) >= 8 and total > 0:
             return tuple(
                 (reason, value / total)
@@ -421,7 +426,11 @@ def _tensor_peaks(metrics: Mapping[str, float]) -> dict[str, float]:
             halved = not found["sparsity"] and kind != "fp64"
             key = (kind, found["into"] == "_dst_fp16")
             rates[key] = max(peak / 2 if halved else peak, rates.get(key, 0.0))
-    return {kind: rates.get((kind, False), rate) for (kind, _), rate in rates.items()}
+    return {
+        # FP64 has a pipe of its own beside them, and another rate there.
+        "tensor fp64" if kind == "fp64" else kind: rates.get((kind, False), rate)
+        for (kind, _), rate in rates.items()
+    }
 
 
 def _ratio(metrics: Mapping[str, float], *names: str) -> float | None:
@@ -505,6 +514,7 @@ def _wanted() -> Iterable[str]:
         ),
         "launch__registers_per_thread",
         "derived__local_spilling_requests",
+        _LATENCY,
         "dram__cycles_elapsed.avg.per_second",
     )
     yield from _LIMITS

@@ -77,6 +77,8 @@ class Executions:
     """What all kernels took, also those without a line."""
     library_lines: tuple[str, ...]
     """Lines of libraries that launches of the step are told apart by."""
+    precisions: frozenset[str] = frozenset()
+    """Types that operators of the run compute in."""
 
     @property
     def launched_us(self) -> float:
@@ -117,6 +119,7 @@ def find_executions(
         gpu_us=tuple(ns / 1000 for ns in kernels.ns),
         total_us=kernels.total_ns / 1000,
         library_lines=tuple(sorted(sweep.library_lines(owners.values()))),
+        precisions=timeline.shapes.precisions,
     )
 
 

@@ -33,6 +33,8 @@ class Expected:
     executions: tuple[tuple[Kernel, ...], ...]
     shape_limit: int | None
     """How many launches of one shape ncu measured in all; `None`: all of the executions'."""
+    left_out: frozenset[int] = frozenset()
+    """Executions that came and were not measured, for want of time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ def read_expected(folder: Path) -> Expected | None:
         return Expected(
             tuple(tuple(kernels[number] for number in of_one) for of_one in numbers),
             None if limit is None else int(limit),
+            frozenset(int(number) for number in plan.get("left_out", ())),
         )
     except (OSError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
         return None
@@ -88,7 +91,7 @@ def match(launches: Sequence[Launch], expected: Expected) -> Matched:
         kernels.update(zip(places, found, strict=True))
         if len(found) < len(wanted) and expected.shape_limit is None:
             fewer.append(number)
-    missing = sorted(set(range(len(expected.executions))) - set(measured))
+    missing = sorted(set(range(len(expected.executions))) - set(measured) - expected.left_out)
     if expected.shape_limit is not None:
         missing = []  # others of their shapes may have come before
     return Matched(

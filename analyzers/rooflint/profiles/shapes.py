@@ -68,6 +68,11 @@ class ShapeTable:
         work = self._works[number]
         return work.flop is not None or work.minimal_bytes is not None
 
+    @property
+    def precisions(self) -> frozenset[str]:
+        """Types that any of them computes in."""
+        return frozenset(work.precision for work in self._works if work.precision)
+
     def work(self, number: int) -> Work:
         return self._works[number]
 

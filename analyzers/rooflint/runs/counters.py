@@ -13,13 +13,18 @@ from rooflint.profiles.folder import read_executions
 from rooflint.runs import recordings
 from rooflint.runs.complaints import complaint, permission_problem
 from rooflint.runs.launch import environment, recorder_command, write_settings
-from rooflint.runs.ncu import limits_launches_of_a_shape, ncu_command, ncu_version
+from rooflint.runs.ncu import (
+    limits_launches_of_a_shape,
+    metrics_for,
+    ncu_command,
+    ncu_version,
+)
 from rooflint.runs.plan import COVERAGE, Plan, choose
 from rooflint.runs.process import run_process
 from rooflint.runs.request import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from threading import Event
 
     from rooflint.runs.request import ProfileRequest
@@ -75,7 +80,8 @@ def add_counters(
         )
         return
     tell(Progress("counters", _announcement(plan, budget_s)))
-    note = _measure(request, folder, timeline_s, ncu, plan, cancelled)
+    metrics = metrics_for(executions.precisions if executions else ())
+    note = _measure(request, folder, timeline_s, ncu, metrics, plan, cancelled)
     if note:  # the report, which follows at once, says it
         recordings.add_note(folder, note)
 
@@ -93,6 +99,7 @@ def _measure(
     folder: Path,
     timeline_s: float,
     ncu: Path,
+    metrics: Sequence[str],
     plan: Plan,
     cancelled: Event,
 ) -> str | None:
@@ -123,7 +130,7 @@ def _measure(
     command = recorder_command(request, settings)
     try:
         code = run_process(
-            ncu_command(ncu, report, log, command, shape_limit=plan.shape_limit),
+            ncu_command(ncu, report, log, command, metrics=metrics, shape_limit=plan.shape_limit),
             cwd=request.cwd,
             environment=environment(request),
             hear=output.append,  # the script has said it all in its first run
@@ -131,16 +138,16 @@ def _measure(
             limit_s=limit_s,
         )
         said = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-        out_of_time = told.exists() and json.loads(told.read_bytes()).get("out_of_time", False)
+        left_out: list[int] = json.loads(told.read_bytes())["left_out"] if told.exists() else []
     finally:
         for temporary in (settings, log, told):
             temporary.unlink(missing_ok=True)
     if report.exists():
-        recordings.write_plan(folder, plan.as_expected())
+        recordings.write_plan(folder, {**plan.as_expected(), "left_out": left_out})
         report.replace(folder / recordings.COUNTERS)
         meta["versions"] = {**recordings.part(meta, "versions"), "ncu": ncu_version(ncu)}
         recordings.write_meta(folder, meta)
-        return what_was_cut(plan, budget_s, out_of_time)
+        return what_was_cut(plan, budget_s, len(left_out))
     if cancelled.is_set():
         return "There are no counters: the second run was cancelled."
     if time.monotonic() - start > limit_s:
@@ -161,12 +168,13 @@ def _how_ncu_ended(code: int, ncu: Path) -> str:
     )
 
 
-def what_was_cut(plan: Plan, budget_s: float, out_of_time: bool) -> str | None:
-    """Why counters do not cover what they should."""
-    if out_of_time:
+def what_was_cut(plan: Plan, budget_s: float, left_out: int) -> str | None:
+    """Why counters do not cover what they should; `left_out`: executions that had no time left."""
+    if left_out:
         return (
-            f"Measuring took longer than expected, and ended after {budget_s:g} s"
-            " (--ncu-budget): the rest has no counters."
+            f"Measuring took longer than expected: {left_out} of {len(plan.executions)} executions"
+            f" did not fit into {budget_s:g} s of measuring (--ncu-budget); those that cost least"
+            " for their launches have no counters."
         )
     if plan.cut:
         seconds = plan.needed_s

@@ -30,16 +30,6 @@ METRICS = (
             *("dadd", "dmul", "dfma"),
         )
     ),
-    # Their names differ between generations. A pattern without a match would be an error.
-    *(
-        f"sm__ops_path_tensor_src_{precision}.sum"
-        for precision in (
-            *("fp64", "tf32_dst_fp32", "bf16_dst_fp32", "int8"),
-            *("fp16", "fp16_dst_fp16", "fp16_dst_fp32"),
-            *("fp8", "fp8_dst_fp16", "fp8_dst_fp32"),
-            *("fp4_fp6_fp8_dst_fp16", "fp4_fp6_fp8_dst_fp32", "fp4_dst_fp32"),
-        )
-    ),
     *(f"l1tex__t_requests_pipe_lsu_mem_global_op_{way}.sum" for way in _WAYS),
     *(
         f"l1tex__t_sectors_pipe_lsu_mem_{space}_op_{way}.sum"
@@ -49,9 +39,46 @@ METRICS = (
     *(f"smsp__sass_average_data_bytes_per_sector_mem_global_op_{way}.ratio" for way in _WAYS),
     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
     "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
-    "regex:^smsp__average_warps_issue_stalled_[a-z_]+_per_issue_active\\.ratio$",
+    # All of the waiting, and the reasons that one can do something about.
+    "smsp__average_warp_latency_per_inst_issued.ratio",
+    *(
+        f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio"
+        for reason in (
+            *("long_scoreboard", "short_scoreboard", "lg_throttle", "mio_throttle", "barrier"),
+            *("wait", "math_pipe_throttle", "no_instruction", "gmma", "drain", "membar"),
+            "branch_resolving",
+        )
+    ),
 )
 """What `rooflint.profiles.counters` reads: work, bytes, roofs, access patterns, stalls."""
+
+_TENSOR_SOURCES = {
+    "fp64": ("fp64",),
+    "fp32": ("tf32_dst_fp32",),
+    "bf16": ("bf16_dst_fp32",),
+    "fp16": ("fp16", "fp16_dst_fp16", "fp16_dst_fp32"),
+    "int8": ("int8",),
+    "fp8": (
+        *("fp8", "fp8_dst_fp16", "fp8_dst_fp32"),
+        *("fp4_fp6_fp8_dst_fp16", "fp4_fp6_fp8_dst_fp32", "fp4_dst_fp32"),
+    ),
+}
+"""What counts on tensor cores are called for operands of a type, by generations of GPUs."""
+
+
+def metrics_for(precisions: Iterable[str]) -> tuple[str, ...]:
+    """What to measure of a program that computes in these types; in all of them if none is known.
+
+    Each type that is counted costs time: more runs of each kernel.
+    """
+    known = [name for name in _TENSOR_SOURCES if name in set(precisions)] or _TENSOR_SOURCES
+    # A pattern in place of the names would be an error where nothing matches.
+    return METRICS + tuple(
+        f"sm__ops_path_tensor_src_{source}.sum{what}"
+        for name in known
+        for source in _TENSOR_SOURCES[name]
+        for what in ("", ".peak_sustained")
+    )
 
 
 def ncu_command(
@@ -60,7 +87,7 @@ def ncu_command(
     log: Path,
     command: Sequence[str],
     *,
-    metrics: Sequence[str] = METRICS,
+    metrics: Sequence[str],
     shape_limit: int | None = None,
 ) -> list[str]:
     """`command` under ncu: measured is what the recorder opens the window for.

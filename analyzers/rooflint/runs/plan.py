@@ -44,6 +44,8 @@ class Plan:
     """Which of the recorded steps it was chosen from, from 0."""
     executions: tuple[Execution, ...]
     kernels: tuple[Kernel, ...]
+    gpu_us: tuple[float, ...]
+    """What each kernel took in all recorded steps."""
     library_lines: tuple[str, ...]
     shape_limit: int | None
     """How many launches of one shape ncu measures in all; `None`: all of the executions'."""
@@ -59,8 +61,11 @@ class Plan:
     """If so, what would do."""
 
     def as_settings(self) -> dict[str, Any]:
-        """For the recorder: see `rooflint_recorder.counters`."""
+        """For the recorder: see its `counters` and its `budget`."""
         return {
+            "launch_s": LAUNCH_S,
+            "shape_limit": self.shape_limit,
+            "gpu_us": self.gpu_us,
             "executions": [
                 {
                     "mark": execution.identity.mark,
@@ -69,6 +74,8 @@ class Plan:
                     "nodes": [[node.offset, node.name] for node in execution.identity.nodes],
                     "times": execution.times,
                     "name": self._name(number),
+                    "kernels": sorted({n for n in execution.launches if self._measurable(n)}),
+                    "launches": sum(map(self._measurable, execution.launches)),
                 }
                 for number, execution in enumerate(self.executions)
             ],
@@ -88,6 +95,9 @@ class Plan:
                 [numbers[number] for number in execution.launches] for execution in self.executions
             ],
         }
+
+    def _measurable(self, number: int) -> bool:
+        return can_be_measured(self.kernels[number].name)
 
     def _name(self, number: int) -> str:
         """The name of an execution's range: the line, and which of the plan's executions it is."""
@@ -150,12 +160,13 @@ class _Chooser:
             step=self.seen.step,
             executions=tuple(taken),
             kernels=self.seen.kernels,
+            gpu_us=self.seen.gpu_us,
             library_lines=self.seen.library_lines,
             shape_limit=self.shape_limit,
             launch_count=measured.count,
             covered_ratio=measured.us / total_us if total_us else 0.0,
             reach_ratio=self.reach_us / total_us if total_us else 0.0,
-            cut=measured.us < min(self.wanted_us, self.reach_us),
+            cut=measured.us < (1 - 1e-9) * min(self.wanted_us, self.reach_us),
         )
 
     def _filled(self, taken: list[Execution], without: Execution | None = None) -> list[Execution]:

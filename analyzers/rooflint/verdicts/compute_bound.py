@@ -31,7 +31,11 @@ def judge(kernel: KernelCost, recording: Recording) -> Verdict | None:
     rates = Rates.of(kernel, recording)
     if rates is None:
         return _estimate(kernel, work)
-    if rates.sm_ratio < BUSY_RATIO or rates.sm_ratio <= (rates.memory_ratio or 0.0):
+    # At its roof nothing else can bind: tensor cores read their operands from shared memory, which
+    # is then as busy as they are (an H200's BF16 product of 8192³: 93 and 95 %).
+    at_roof = work is not None and (work.compute_ratio or 0.0) >= DONE_RATIO
+    busiest = rates.sm_ratio > (rates.memory_ratio or 0.0)
+    if rates.sm_ratio < BUSY_RATIO or not (busiest or at_roof):
         return None
     # Loads and stores keep SMs busy too: without the memory's throughput, FLOPs must tell.
     computes = work is not None and (work.compute_ratio or 0.0) >= ESTIMATED_BUSY_RATIO

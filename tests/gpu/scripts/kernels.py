@@ -49,6 +49,7 @@ def main():
     turned = torch.empty_like(square)
     wide = torch.randn(8192, 32768, device="cuda")
     table = torch.randn(4_000_000, 64, device="cuda")
+    short = torch.randn(131_072, 512, device="cuda")
     rows = torch.randint(0, len(table), (200_000,), device="cuda")
     half = {"device": "cuda", "dtype": torch.bfloat16}
     left, right = (torch.randn(8192, 8192, **half) for _ in range(2))
@@ -73,6 +74,7 @@ def main():
         F.scaled_dot_product_attention(query, key, value)  # flash attention
         F.layer_norm(square, (8192,))  # layer norm
         F.softmax(square, dim=-1)  # softmax
+        F.softmax(short, dim=-1)  # softmax of short rows
         F.cross_entropy(logits, labels)  # cross-entropy
         column_sums[(16,)](tall, sums, 4096, 512, 32, num_warps=1)  # reduction with bad occupancy
         optimizer.step()

@@ -1,0 +1,78 @@
+"""What of the plan is measured while time gets short."""
+
+from __future__ import annotations
+
+from rooflint_recorder.budget import Budget
+
+
+def budget(seconds: float, *executions: tuple[str, int], shape_limit: int | None = None) -> Budget:
+    """For executions of kernels, a letter each: `a` costs the GPU most."""
+    return Budget(
+        seconds,
+        {
+            "launch_s": 1.0,
+            "shape_limit": shape_limit,
+            "gpu_us": [1000.0 / 2**number for number in range(26)],
+            "executions": [
+                {"kernels": [ord(letter) - ord("a") for letter in letters], "launches": launches}
+                for letters, launches in executions
+            ],
+        },
+    )
+
+
+def run(plan: Budget, count: int, launch_s: float, launches: int = 1) -> list[int]:
+    """Which of the executions are measured, one after the other, at this pace."""
+    taken: list[int] = []
+    for number in range(count):
+        if plan.take(number):
+            taken.append(number)
+            plan.spend(launch_s * launches)
+    return taken
+
+
+def test_all_is_measured_where_there_is_time() -> None:
+    plan = budget(10, *((letter, 1) for letter in "hgfedcba"))
+    assert run(plan, 8, launch_s=1.0) == list(range(8))
+    assert not plan.left_out and not plan.is_spent
+
+
+def test_where_measuring_is_slow_what_costs_least_is_left_out_and_not_what_comes_last() -> None:
+    """Planned for 20 launches of a second; each takes two, and what matters comes at the end."""
+    letters = "klmnopqrst" + "jihgfedcba"
+    plan = budget(20, *((letter, 1) for letter in letters))
+    taken = run(plan, 20, launch_s=2.0)
+    assert taken[:5] == [0, 1, 2, 3, 4], "before the pace is known"
+    assert taken[-4:] == [16, 17, 18, 19] and min(taken[5:]) >= 14
+    assert len(taken) == 10
+    assert sorted(taken + plan.left_out) == list(range(20))
+
+
+def test_another_launch_of_the_same_kernel_comes_after_each_first_one() -> None:
+    plan = budget(2.5, ("a", 1), ("a", 1), ("b", 1))
+    assert run(plan, 3, launch_s=1.0) == [0, 2]
+
+
+def test_getting_ready_for_the_first_launch_is_no_measuring() -> None:
+    plan = budget(3.5, ("a", 1), ("b", 1), ("c", 1))
+    assert plan.take(0)
+    plan.spend(60.0)
+    assert plan.take(1)
+    plan.spend(1.0)
+    assert plan.take(2)
+
+
+def test_where_ncu_stops_by_itself_only_the_time_counts() -> None:
+    """Hundreds of launches in a call, of which it measures a few: which, is not known before."""
+    plan = budget(3.0, ("ab", 300), ("cd", 300), ("ef", 300), shape_limit=2)
+    assert run(plan, 3, launch_s=2.0) == [0, 1]
+    assert plan.is_spent
+
+
+def test_what_comes_once_more_is_measured_with_its_first_time() -> None:
+    plan = budget(1.5, ("a", 1), ("b", 1))
+    assert plan.take(0)
+    plan.spend(1.0)
+    assert not plan.take(1)
+    assert plan.take(0) and not plan.take(1)
+    assert plan.left_out == [1]
