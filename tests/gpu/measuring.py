@@ -85,7 +85,9 @@ def measure(name: str, folder: Path, *, everything: bool = False) -> Run:
     for note in recording.notes:
         print(f"   note: {note}")
     assert recording.counters_ratio is not None, "there are no counters: see the notes above"
-    return Run(script, recorded, recording, end - stages.get("counters", end))
+    counters_s = end - stages.get("counters", end)
+    print(f"   {name}: {recording.counters_ratio:.1%} of GPU time, {counters_s:.1f} s under ncu")
+    return Run(script, recorded, recording, counters_s)
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
