@@ -214,7 +214,7 @@ def test_what_a_long_reason_says_besides_is_in_the_table():
 
 def test_an_editor_that_shows_the_diagnostic_beside_the_card_hears_it_once():
     shown = make_card(
-        LineReport(PATH, 65, (FINDING,)), None, None, markdown=True, profile_command="profile"
+        LineReport(PATH, 65, (FINDING,)), None, None, markdown=True, beside=(FINDING,)
     )
     assert shown and "waits for the GPU" not in shown
     assert "loss is on the GPU since here (line 61)" in shown
@@ -347,6 +347,47 @@ def test_a_sentence_that_begins_like_a_heading_or_a_list_stays_a_sentence():
 
 def test_a_line_of_which_nothing_is_known_has_no_card():
     assert make_card(LineReport(PATH, 1), RECORDING, None, markdown=True) is None
+
+
+def test_a_line_with_nothing_to_say_has_a_card_of_one_line():
+    """0.2 of 10.5 ms that the GPU computes nothing: under 1 % of the step."""
+    cost = LineCost(PATH, 7, forward_us=8.0 * STEPS, idle_us={"host": 20.0 * STEPS})
+    small = Verdict("overhead-bound", "8 µs a kernel", "launch less")
+    assert card(LineReport(PATH, 7, cost=cost, verdict=small)) == (
+        "**next to nothing** · 8 µs on the GPU a step (0.12 %, measured)"
+        " · the GPU computes nothing for 20 µs a step because of it (measured)"
+    )
+    quiet = LineReport(PATH, 7, cost=LineCost(PATH, 7))
+    shown = make_card(quiet, RECORDING, None, markdown=True, links="[Show in roofline](command:x)")
+    assert shown == "**next to nothing** · no GPU time"
+    shown = make_card(MEASURED, RECORDING, None, markdown=True, links="[Show](command:x)")
+    assert shown and shown.endswith("\n\n[Show](command:x)")
+    worth = replace(cost, idle_us={"host": 200.0 * STEPS})
+    assert "launch less" in card(LineReport(PATH, 7, cost=worth, verdict=small))
+
+
+def test_the_line_that_calls_backward_says_where_its_work_is_told():
+    cost = LineCost(PATH, 64, forward_us=0.8 * STEPS)
+    shown = make_card(
+        LineReport(PATH, 64, cost=cost), RECORDING, None, markdown=True, code="loss.backward()"
+    )
+    assert shown and shown.splitlines()[1:] == [
+        "what it runs, 230 µs a step, is told on the lines of the forward"
+    ]
+
+
+def test_of_a_line_with_next_to_no_gpu_time_nobody_is_told_how_it_used_it():
+    small = replace(MEASURED, cost=replace(ELEMENTWISE, forward_us=1.0 * STEPS, backward_us=0.0))
+    shown = card(replace(small, findings=(FINDING,)))
+    rows = [row.split(" | ")[0] for row in shown.splitlines() if row.startswith("| ")]
+    assert rows == ["|", "| GPU time", "| launches"]
+
+
+def test_a_cpu_time_that_the_recorder_slowed_says_so():
+    recording = recording_of(ELEMENTWISE, device=CPU, steps=STEPS, step_us=20e3)
+    slowed = replace(recording, plain_step_us=12e3)
+    shown = card(LineReport(PATH, 33, cost=ELEMENTWISE), recording=slowed)
+    assert "230 µs backward | measured, while a step took 20 ms |" in shown
 
 
 def test_on_a_cpu_the_share_is_that_of_the_table_with_what_python_took():

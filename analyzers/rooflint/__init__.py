@@ -242,11 +242,25 @@ def work_ratio(cost: LineCost, recording: Recording) -> float:
     return work_ratio(cost, recording)
 
 
+def spent_us(cost: LineCost, recording: Recording) -> float:
+    """All of the device's time that a line takes."""
+    from rooflint.report import spent_us
+
+    return spent_us(cost, recording)
+
+
 def cost_sentence(line: LineReport, report: Report) -> str | None:
     """What was measured on a line, in one sentence; `None`: nothing was."""
     from rooflint.report import cost_sentence
 
     return cost_sentence(line, report)
+
+
+def trace_file(recording: Recording) -> str | None:
+    """The trace of a recording, which other viewers open; `None`: it has none."""
+    from rooflint.report import trace_file
+
+    return trace_file(recording)
 
 
 def whole_of(cost: LineCost, recording: Recording) -> str | None:

@@ -26,7 +26,7 @@ from rooflint.model import (
     Report,
 )
 from rooflint.remap import Place, find_recorded_path, lines_in
-from rooflint.report import python_us, work_us
+from rooflint.report import spent_us
 from rooflint.units import show_change, show_number
 from rooflint.verdicts.step import window_us
 from rooflint.verdicts.wording import a_step, count_of
@@ -339,7 +339,7 @@ def _line_difference(pair: _Pair, old: Recording, new: Recording) -> LineDiffere
 def _work(cost: LineCost | None, recording: Recording) -> _Time:
     if cost is None:
         return NOTHING
-    us = (work_us(cost, recording) + python_us(cost, recording)) / recording.step_count
+    us = spent_us(cost, recording) / recording.step_count
     if recording.is_python and recording.python:
         return _sampled(us, recording)
     # Of what is beside operators the sum alone is known.

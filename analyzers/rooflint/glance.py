@@ -15,7 +15,7 @@ from rooflint.comparison import show_difference
 from rooflint.model import Comparison, LineCost, LineReport, Recording, Report
 from rooflint.profiles.functions import definitions_by_line
 from rooflint.remap import FollowedFile
-from rooflint.report import device_us, whole_of, work_us
+from rooflint.report import device_us, spent_us, whole_of, work_ratio
 from rooflint.units import show_share, show_us
 from rooflint.verdicts.step import gpu_busy_ratio, window_us
 from rooflint.verdicts.wording import a_step, count_of
@@ -123,7 +123,7 @@ def _functions(report: Report, file: FollowedFile) -> Iterator[Heading]:
     for line in report.lines:
         if line.path == file.recorded_path and line.cost and line.line in definitions:
             first = definitions[line.line][1]
-            of_functions[first] = of_functions.get(first, 0.0) + work_us(line.cost, recording)
+            of_functions[first] = of_functions.get(first, 0.0) + spent_us(line.cost, recording)
     for first, us in sorted(of_functions.items()):
         line = file.line(first)
         if line is not None and whole_us > 0 and us / whole_us >= FUNCTION_RATIO:
@@ -135,9 +135,9 @@ def _line(line: LineReport, recording: Recording) -> LineGlance | None:
     cost, whole_us = line.cost, window_us(recording)
     if cost is None or whole_us <= 0:
         return None
-    work_ratio = work_us(cost, recording) / (device_us(recording) or 1.0)
+    spent_ratio = work_ratio(cost, recording)
     idle_ratio = (_gain_us(cost) + cost.late_us) / whole_us
-    parts = [*_work(cost, work_ratio, recording), *_wait(cost, whole_us, recording)]
+    parts = [*_work(cost, spent_ratio, recording), *_wait(cost, whole_us, recording)]
     if cost.late_us >= WORTH_RATIO * whole_us:
         parts.append(f"GPU idles {show_us(cost.late_us / recording.step_count)}")
     if not parts:
@@ -145,12 +145,12 @@ def _line(line: LineReport, recording: Recording) -> LineGlance | None:
     text = " · ".join(parts)
     if whole := whole_of(cost, recording):  # Editors cut long hints, and its name stands there.
         text = f"{'itself' if whole.endswith(' itself') else whole}: {text}"
-    return LineGlance(line.line, text, max(work_ratio, idle_ratio), line.stale)
+    return LineGlance(line.line, text, max(spent_ratio, idle_ratio), line.stale)
 
 
 def _work(cost: LineCost, ratio: float, recording: Recording) -> Iterator[str]:
     if ratio >= WORTH_RATIO:
-        time = show_us(work_us(cost, recording) / recording.step_count)
+        time = show_us(spent_us(cost, recording) / recording.step_count)
         yield f"{_device(recording)} {time} ({show_share(ratio)})"
 
 

@@ -35,6 +35,9 @@ WARNING_RATIO = 0.05
 INFORMATION_RATIO = GAIN_RATIO
 """From this share on it is an information; below, the wait is free: a hint."""
 
+BESIDE_RATIO = 0.05
+"""What a line takes outside of operators is told if it is that much of its time in them."""
+
 
 def make_report(recording: Recording, findings: Iterable[Finding] = ()) -> Report:
     """Every line that has a finding or a cost, the costliest first.
@@ -103,7 +106,7 @@ def total_us(cost: LineCost | None, recording: Recording) -> float:
     if cost is None:
         return 0.0
     idle_us = cost.gpu_idle_us + cost.late_us
-    return work_us(cost, recording) + python_us(cost, recording) + idle_us
+    return spent_us(cost, recording) + idle_us
 
 
 def work_us(cost: LineCost, recording: Recording) -> float:
@@ -115,6 +118,11 @@ def python_us(cost: LineCost, recording: Recording) -> float:
     """On a run without a GPU, what a line took beside torch's operators, where that is known."""
     beside = recording.device.kind == "cpu" and not recording.is_python
     return cost.python_us or 0.0 if beside else 0.0
+
+
+def spent_us(cost: LineCost, recording: Recording) -> float:
+    """All time of the device that a line takes; without a GPU, also what is beside operators."""
+    return work_us(cost, recording) + python_us(cost, recording)
 
 
 def device_us(recording: Recording) -> float:
@@ -134,8 +142,7 @@ def device_us(recording: Recording) -> float:
 
 def work_ratio(cost: LineCost, recording: Recording) -> float:
     """Share of the device's time that a line takes."""
-    spent_us = work_us(cost, recording) + python_us(cost, recording)
-    return spent_us / (device_us(recording) or 1.0)
+    return spent_us(cost, recording) / (device_us(recording) or 1.0)
 
 
 def measured_severity(line: LineReport, report: Report) -> Severity | None:
@@ -163,13 +170,23 @@ def cost_sentence(line: LineReport, report: Report) -> str | None:
         parts.append(_wait_sentence(cost, verdict, recording))
     late = _late_sentence(cost, recording)
     parts += [late] if late else []
-    if cost.device_us and not (verdict and verdict.free) and not (late and _is_small(cost)):
+    works = cost.device_us or python_us(cost, recording)
+    if works and not (verdict and verdict.free) and not (late and _is_small(cost)):
         parts.append(_device_sentence(cost, recording) + _inside_phrase(cost))
     if not parts:
         return None
     before = "before this line was changed: " if line.stale else ""
     whole = whole_of(cost, recording)
     return before + (f"{whole}: " if whole else "") + "; ".join(parts)
+
+
+def trace_file(recording: Recording) -> str | None:
+    """The file that other viewers of traces open."""
+    origin = Path(recording.origin)
+    for path in (origin / "trace.json.gz", origin / "trace.json"):
+        if path.is_file():
+            return str(path)
+    return str(origin) if ".json" in origin.name else None
 
 
 def whole_of(cost: LineCost, recording: Recording) -> str | None:
@@ -219,15 +236,16 @@ def _is_small(cost: LineCost) -> bool:
 def _device_sentence(cost: LineCost, recording: Recording) -> str:
     steps = recording.step_count
     on_cpu = recording.device.kind == "cpu"
-    whole_us = device_us(recording)
-    time = show_us(cost.forward_us / steps)
-    if cost.backward_us or cost.recompute_us:
-        time += " forward"
-    if cost.backward_us:
-        time += f" + {show_us(cost.backward_us / steps)} backward"
-    if cost.recompute_us:
-        time += f" + {show_us(cost.recompute_us / steps)} recompute"
-    share = f" ({_share(cost.device_us, whole_us)} of its time)" if whole_us > 0 else ""
+    beside_us = python_us(cost, recording)
+    parts = [
+        (cost.forward_us, " forward" if cost.backward_us or cost.recompute_us else ""),
+        (cost.backward_us, " backward"),
+        (cost.recompute_us, " recompute"),
+        (beside_us if beside_us >= BESIDE_RATIO * cost.device_us else 0.0, " outside of operators"),
+    ]
+    time = " + ".join(f"{show_us(us / steps)}{name}" for us, name in parts if us)
+    ratio = work_ratio(cost, recording)
+    share = f" ({show_share(ratio)} of its time)" if device_us(recording) > 0 else ""
     return f"{time} on the {'CPU' if on_cpu else 'GPU'}{a_step(recording)}{share}"
 
 

@@ -34,12 +34,16 @@ export class Client extends LanguageClient {
           profileCommand: "rooflint.profileFile",
           rooflineCommand: "rooflint.showRoofline",
           profileAgainCommand: "rooflint.profileAgain",
+          pageCommand: "rooflint.showRule",
+          traceCommand: "rooflint.showTrace",
           rulePage: RULE_PAGE,
           heat: true,
           trusted: workspace.isTrusted,
         },
         markdown: {
-          isTrusted: { enabledCommands: ["rooflint.profileFile", "rooflint.showOutput", "rooflint.showRoofline"] },
+          isTrusted: {
+            enabledCommands: ["profileFile", "showRoofline", "showRule", "showTrace"].map((name) => `rooflint.${name}`),
+          },
         },
         initializationFailedHandler: () => false,
         errorHandler: {

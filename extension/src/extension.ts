@@ -10,7 +10,7 @@ import { type How, Profiler } from "./profile";
 import { registerPyproject } from "./pyprojectEditor";
 import { onInterpreterSelected } from "./pythonExtension";
 import { Refusal } from "./request";
-import { clearResults, explainLine, ignoreRule, importRecording, showRule } from "./results";
+import { clearResults, explainLine, ignoreRule, importRecording, showRule, showTrace } from "./results";
 import { Roofline } from "./roofline";
 import { registerRulePages } from "./rulePages";
 import { Server } from "./server";
@@ -47,6 +47,7 @@ export function activate(context: ExtensionContext): void {
     told("importRecording", (recording?: Uri) => importRecording(server, output, recording)),
     told("clearResults", () => clearResults(server)),
     told("showRule", (rule?: string) => showRule(rule)),
+    told("showTrace", (file?: string) => showTrace(file)),
     told("explainLine", () => explainLine(server)),
     told("ignoreRule", () => ignoreRule()),
     workspace.onDidChangeConfiguration((change) => {

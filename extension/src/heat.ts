@@ -119,6 +119,6 @@ function staleDecoration(): TextEditorDecorationType {
   return window.createTextEditorDecorationType({
     overviewRulerColor: new ThemeColor("disabledForeground"),
     overviewRulerLane: OverviewRulerLane.Left,
-    after: { color: new ThemeColor("disabledForeground"), fontStyle: "italic", margin: "0 0 0 1em" },
+    after: { color: new ThemeColor("editorCodeLens.foreground"), fontStyle: "italic", margin: "0 0 0 1em" },
   });
 }

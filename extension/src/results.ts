@@ -4,10 +4,11 @@ import {
   type CodeAction,
   commands,
   type Diagnostic,
+  env,
   languages,
   type OutputChannel,
   type TextEditor,
-  type Uri,
+  Uri,
   window,
   workspace,
 } from "vscode";
@@ -16,6 +17,7 @@ import { notices } from "./notices";
 import { Refusal } from "./request";
 import { pageOf } from "./rulePages";
 import type { Server } from "./server";
+import { whatIsHere } from "./summary";
 
 interface Imported {
   readonly recording: string;
@@ -40,9 +42,7 @@ export async function importRecording(server: Server, output: OutputChannel, giv
   const pairs = Object.entries(matched).map(([recorded, here]) => `  ${recorded} is ${here}`);
   const lost = unmatched.map((recorded) => `  ${recorded} is none of this project's files`);
   output.appendLine(["", summary, ...notes, `Imported into ${recording}`, ...pairs, ...lost].join("\n"));
-  const files = pairs.length + lost.length;
-  const sentence = files > 0 ? `${pairs.length} of its ${files} files are here. ` : "";
-  const choice = await notices.inform(`${sentence}${summary}`, "Show Output");
+  const choice = await notices.inform(`${whatIsHere(pairs.length, lost.length)}${summary}`, "Show Output");
   if (choice) {
     output.show(true);
   }
@@ -85,6 +85,25 @@ async function ruleAtCursor(): Promise<string | undefined> {
   const editor = window.activeTextEditor;
   const names = [...new Set(editor ? onLine(editor).flatMap((each) => codeOf(each) ?? []) : [])];
   return names.length > 1 ? window.showQuickPick(names, { title: "Show Rule" }) : names[0];
+}
+
+/** Leads to the file with every single event, and to the viewer that opens it. */
+export async function showTrace(file: string | undefined): Promise<void> {
+  if (!file) {
+    throw new Refusal("Point at a line that was measured and follow the link below its numbers.");
+  }
+  const [copy, open] = ["Copy Path", "Open Perfetto"];
+  const choice = await notices.inform(
+    `Every event of the run is in ${file}. Perfetto reads it in your browser and sends it nowhere: open that file there.`,
+    copy,
+    open,
+  );
+  if (choice === copy) {
+    await env.clipboard.writeText(file);
+  }
+  if (choice === open) {
+    await env.openExternal(Uri.parse("https://ui.perfetto.dev"));
+  }
 }
 
 /** Shows the card of the cursor's line. */

@@ -105,7 +105,11 @@ export class Status implements Disposable {
         };
       case "ready":
         return summary
-          ? { text: `$(dashboard) ${shorten(summary)}`, tooltip: summary, command: "rooflint.showOutput" }
+          ? {
+              text: `$(dashboard) ${shorten(summary)}`,
+              tooltip: `${summary}\n\nClick: the roofline`,
+              command: "rooflint.showRoofline",
+            }
           : {
               text: "$(dashboard) rooflint: ready",
               tooltip: "Show the output of rooflint",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { fillIn } from "../src/placeholders";
 import { plain } from "../src/plain";
-import { shorten } from "../src/summary";
+import { shorten, whatIsHere } from "../src/summary";
 import { joinWords, splitWords } from "../src/words";
 
 describe("the status bar", () => {
@@ -23,6 +23,16 @@ describe("the status bar", () => {
       shorten("the time is Python's, not torch's: GPU tools are not next"),
       "the time is Python's, not torch's",
     );
+  });
+});
+
+describe("what an import brought", () => {
+  it("is said of one file, of all and of some", () => {
+    assert.equal(whatIsHere(0, 0), "");
+    assert.equal(whatIsHere(1, 0), "Its file is here. ");
+    assert.equal(whatIsHere(3, 0), "All of its 3 files are here. ");
+    assert.equal(whatIsHere(1, 2), "1 of its 3 files is here. ");
+    assert.equal(whatIsHere(0, 2), "0 of its 2 files are here. ");
   });
 });
 

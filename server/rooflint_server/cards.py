@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 
 import rooflint
 from rooflint.inside import parts_inside
-from rooflint.model import Counters, KernelCost, LineReport, Recording, Verdict, Work
+from rooflint.model import (
+    Counters,
+    Finding,
+    KernelCost,
+    LineCost,
+    LineReport,
+    Recording,
+    Verdict,
+    Work,
+)
 from rooflint.notebooks import is_notebook, name_line
 from rooflint.units import (
     DASH,
@@ -44,6 +53,10 @@ MOST_KERNELS = 3
 MOST_STALLS = 3
 REASON_LENGTH = 120
 WORTH_RATIO = 0.01
+DETAIL_RATIO = 0.001
+"""Of a line with less of the device's time nobody asks how it used it."""
+SLOWED_RATIO = 1.1
+"""The CPU's times are longer while they are recorded: from this on the card says so."""
 WHOLE_RATIO = 0.95
 """What is known of less of a line's time is labelled with how much that is."""
 PADDING_RATIO = 1.005
@@ -64,35 +77,82 @@ def make_card(
     markdown: bool,
     profile_command: str | None = None,
     change: str | None = None,
+    beside: Container[Finding] = (),
+    code: str = "",
+    links: str = "",
     text_of: Callable[[str], str | None] = lambda path: None,
 ) -> str | None:
     """All that is known of a line, the verdict first; `None`: nothing is.
 
     `docs` explains the rule of the line's finding. `profile_command` is one of the editor's own,
     which a link in the card may start; `change` is what the line costs more or less than before;
-    `text_of` gives the text of a notebook.
+    the messages of the findings `beside` stand beside the card; `code` is the line's text;
+    `links` stand below what there is to say; `text_of` gives the text of a notebook.
     """
     if report.cost is None and not report.findings:
         return None
-    findings = list(_findings(report, recording, text_of))
-    if profile_command:  # An editor with our extension shows the diagnostic beside the card.
-        findings = [line for line in findings if not line[0]]
+    findings = list(_findings(report, recording, beside, text_of))
+    quiet = recording and not change and _is_quiet(report, recording)
+    if quiet and recording and report.cost:
+        lead = [_quiet(report.cost, recording, stale=report.stale)]
+        lead += _backward(code, report.cost, recording)
+        return _markdown(lead, [], "", None) if markdown else _plain(lead, [], None)
     lead = [*_verdict(report, recording), *findings]
     if report.findings and _headline(report.verdict) == UNKNOWN:
         # What limits next to nothing is not asked.
         worth = report.cost and recording and rooflint.work_ratio(report.cost, recording)
         verdict = list(_verdict(report, recording)) if (worth or 0.0) >= WORTH_RATIO else []
         lead = [*findings, *verdict]
+    if recording and report.cost:
+        lead += _backward(code, report.cost, recording)
     if change:
         lead.append(("", f"since the profile before: {change}"))
     rows = list(_rows(report, recording)) if recording else []
     if markdown:
-        card = _markdown(lead, rows, f"| | {_per(recording)} | |", docs)
+        # VS Code's cards are narrow: let it break values, and not what they are called.
+        width = max((len(row.name) for row in rows), default=0) if profile_command else 0
+        names = f"{'&nbsp;' * width} " if width else ""
+        card = _markdown(lead, rows, f"| {names}| {_per(recording)} | |", docs)
         if recording is None and profile_command:
             link = f"[Profile This File](command:{profile_command})"
             return card.replace(f"\n{NOT_PROFILED}", f"\nWhat it costs: {link}")
-        return card
+        return f"{card}\n\n{links}" if links else card
     return _plain(lead, rows, docs)
+
+
+def _is_quiet(report: LineReport, recording: Recording) -> bool:
+    """Whether there is nothing to say of a line but that it costs next to nothing."""
+    cost = report.cost
+    if cost is None or report.findings or recording.is_python or recording.window_us <= 0:
+        return False
+    idle_us = max(cost.gpu_idle_us, cost.host_wait_us) + sum(cost.idle_us.values())
+    idle_us += cost.launch_idle_us + cost.copy_us
+    worth_us = WORTH_RATIO * (recording.plain_step_us or recording.step_us) * recording.step_count
+    return rooflint.work_ratio(cost, recording) < WORTH_RATIO and idle_us < worth_us
+
+
+def _quiet(cost: LineCost, recording: Recording, *, stale: bool) -> Line:
+    gpu, steps = on_gpu(recording), recording.step_count
+    parts = ["before this line was changed"] if stale else []
+    if spent_us := rooflint.spent_us(cost, recording):
+        share = show_share(rooflint.work_ratio(cost, recording))
+        time = f"{show_us(spent_us / steps)} on the {'GPU' if gpu else 'CPU'} {_per(recording)}"
+        parts.append(f"{time} ({share}, measured)")
+    elif gpu:
+        parts.append("no GPU time")
+    if idle_us := sum(cost.idle_us.values()) or cost.launch_idle_us:
+        known = "estimated" if recording.plain_step_us else "measured"
+        idle = f"{show_us(idle_us / steps)} {_per(recording)}"
+        parts.append(f"the GPU computes nothing for {idle} because of it ({known})")
+    return "next to nothing", " · ".join(parts)
+
+
+def _backward(code: str, cost: LineCost, recording: Recording) -> Iterator[Line]:
+    """Where to look for what `loss.backward()` runs."""
+    backward_us = sum(line.backward_us for line in recording.lines)
+    if ".backward(" in code and backward_us > cost.device_us:
+        us = show_us(backward_us / recording.step_count)
+        yield "", f"what it runs, {us} {_per(recording)}, is told on the lines of the forward"
 
 
 def _verdict(report: LineReport, recording: Recording | None) -> Iterator[Line]:
@@ -140,12 +200,16 @@ def _headline(verdict: Verdict | None) -> str:
 
 
 def _findings(
-    report: LineReport, recording: Recording | None, text_of: Callable[[str], str | None]
+    report: LineReport,
+    recording: Recording | None,
+    beside: Container[Finding],
+    text_of: Callable[[str], str | None],
 ) -> Iterator[Line]:
     """What the rules say of the line, what explains it, and the fix."""
     for finding in report.findings:
         likely = " (likely)" if finding.certainty == "likely" else ""
-        yield finding.rule, finding.message + likely
+        if finding not in beside:
+            yield finding.rule, finding.message + likely
         because: list[str] = []
         for why in finding.because:
             path, line = why.span.path, why.span.line
@@ -184,7 +248,7 @@ def _rows(report: LineReport, recording: Recording) -> Iterator[Row]:
             (cost.recompute_us, "recompute"),
         ]
         shown = ", ".join(f"{show_us(us / steps)} {name}" for us, name in parts if us)
-        yield Row("GPU time" if gpu else "CPU time", shown, "measured")
+        yield Row("GPU time" if gpu else "CPU time", shown, _known_of_work(recording))
     if cost.python_us and not gpu and not recording.is_python:
         yield Row("outside of operators", show_us(cost.python_us / steps), "estimated")
     for part in parts_inside(cost)[:MOST_INSIDE]:
@@ -227,11 +291,19 @@ def _rows(report: LineReport, recording: Recording) -> Iterator[Row]:
         yield Row("launches", show_number(cost.launch_count / steps) + each, "measured")
     if report.verdict and gpu and (rest := _reason(report.verdict)[1]):
         yield Row("also", rest, report.verdict.provenance)
-    if cost.device_us and (cost.launch_count or not gpu):
+    worth = rooflint.work_ratio(cost, recording) >= DETAIL_RATIO
+    if worth and cost.device_us and (cost.launch_count or not gpu):
         yield from _work(report, recording)
-    if gpu and cost.launch_count:
+    if worth and gpu and cost.launch_count:
         yield from _counters(report.work, recording)
         yield from _kernels(report, recording)
+
+
+def _known_of_work(recording: Recording) -> str:
+    slowed = SLOWED_RATIO * (recording.plain_step_us or recording.step_us) < recording.step_us
+    if on_gpu(recording) or not slowed:
+        return "measured"
+    return f"measured, while a step took {show_us(recording.step_us)}"
 
 
 def _work(report: LineReport, recording: Recording) -> Iterator[Row]:

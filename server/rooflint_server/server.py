@@ -38,7 +38,7 @@ from rooflint_server import cards, pages, to_lsp
 from rooflint_server.analysis import Analysis, Measured
 from rooflint_server.arguments import file_of, show_command, to_imported, to_request, to_settings
 from rooflint_server.closed import closed_files, diagnostics_of_closed, to_workspace_report
-from rooflint_server.document import Document
+from rooflint_server.document import Document, Place
 from rooflint_server.escape import plain
 from rooflint_server.notebook import Notebook
 from rooflint_server.progress import Listener, close_progress, open_progress
@@ -524,26 +524,37 @@ async def hover(params: lsp.HoverParams) -> lsp.Hover | None:
     if document is None:
         return None
     uri = params.text_document.uri
-    line = to_lsp.to_place(document, params.position, session.editor.encoding, uri)[0] + 1
+    place = to_lsp.to_place(document, params.position, session.editor.encoding, uri)
+    line = place[0] + 1
     analysis = await session.know_soon(document)
     # The text may have changed meanwhile, and the analysis be of one before that.
     known = analysis.line(line, tuple(document.lines)) if analysis else None
     if analysis is None or known is None:
         return None
     report = analysis.basis.report
+    recording = report.recording if report else None
     docs = rooflint.explain_rule(known.findings[0].rule) if known.findings else None
     card = cards.make_card(
         known,
-        report.recording if report else None,
+        recording,
         docs,
         markdown=session.editor.markdown,
         text_of=session.text_of,
         profile_command=session.editor.profile_command,
         change=analysis.glance.changes.get(known.line) if analysis.glance else None,
+        # VS Code, which our extension speaks for, shows the diagnostics at the place itself.
+        beside=tuple(_at(known.findings, place)) if session.editor.profile_command else (),
+        code=document.content(line - 1),
+        links=to_lsp.to_links(document, known, recording, session.editor),
     )
-    if card and known.cost and (link := to_lsp.to_roofline_link(document, line, session.editor)):
-        card = f"{card}\n\n{link}"
     return to_lsp.to_hover(document, known.line, card, session.editor) if card else None
+
+
+def _at(findings: Iterable[Finding], place: Place) -> Iterator[Finding]:
+    for finding in findings:
+        span = finding.span
+        if (span.line - 1, span.column) <= place <= (span.end_line - 1, span.end_column):
+            yield finding
 
 
 @handles(lsp.TEXT_DOCUMENT_CODE_LENS, lsp.CodeLensOptions())

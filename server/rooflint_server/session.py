@@ -51,6 +51,10 @@ class Editor:
     """Likewise to show a line's roofline, with the file's URI and the line."""
     again_command: str | None = None
     """Its own command to profile a file again; it takes the file's URI."""
+    page_command: str | None = None
+    """Its own command to show the page of a rule or limiter; it takes the name."""
+    trace_command: str | None = None
+    """Its own command that leads to the trace in a viewer; it takes the trace's path."""
     rule_page: str | None = None
     """Where it shows the page of a rule: a URI with `{code}` in place of the rule's name."""
     trusted: bool = True

@@ -15,7 +15,7 @@ from lsprotocol import types as lsp
 from pygls import uris
 
 import rooflint
-from rooflint.model import Edit, Finding, Fix, LineReport, Report, Severity, SourceSpan
+from rooflint.model import Edit, Finding, Fix, LineReport, Recording, Report, Severity, SourceSpan
 from rooflint.notebooks import is_notebook
 from rooflint_server.document import Document, Encoding, Part, Place, count_units
 from rooflint_server.measured import finding_as_measured, line_as_measured
@@ -62,6 +62,8 @@ def to_editor(
         profile_command=own_text("profileCommand"),
         roofline_command=own_text("rooflineCommand"),
         again_command=own_text("profileAgainCommand"),
+        page_command=own_text("pageCommand"),
+        trace_command=own_text("traceCommand"),
         rule_page=own_text("rulePage"),
         trusted=own.get("trusted") is not False,
         draws_heat=own.get("heat") is True,
@@ -124,12 +126,27 @@ def to_uri(path: str) -> str:
     return uris.from_fs_path(path) or path
 
 
-def to_roofline_link(document: Document, line: int, editor: Editor) -> str | None:
-    """A link that shows a line on the roofline page, in editors that can."""
-    if not editor.markdown or editor.roofline_command is None:
-        return None
-    arguments = quote(json.dumps([document.uri, line]), safe="")
-    return f"[Show in roofline](command:{editor.roofline_command}?{arguments})"
+def to_links(
+    document: Document, known: LineReport, recording: Recording | None, editor: Editor
+) -> str:
+    """Below a card: what leads on from it, in editors that can."""
+    links: list[str] = []
+    if not editor.markdown or known.cost is None:
+        return ""
+    if editor.roofline_command:
+        link = _command(editor.roofline_command, document.uri, known.line)
+        links.append(f"[Show in roofline]({link})")
+    limiter = known.verdict.limiter if known.verdict else "unknown"
+    if editor.page_command and limiter != "unknown":
+        links.append(f"[What is {limiter}?]({_command(editor.page_command, limiter)})")
+    trace = rooflint.trace_file(recording) if recording else None
+    if editor.trace_command and trace:
+        links.append(f"[Every event in Perfetto]({_command(editor.trace_command, trace)})")
+    return " · ".join(links)
+
+
+def _command(name: str, *arguments: object) -> str:
+    return f"command:{name}?{quote(json.dumps(arguments), safe='')}"
 
 
 def to_place(
@@ -205,6 +222,8 @@ def to_diagnostics(
             )
         if not line.findings and report and (said := line_as_measured(line, report)):
             severity, message = said
+            limiter = line.verdict.limiter if line.verdict else "unknown"
+            limiter = None if limiter == "unknown" else limiter
             place = to_line_range(document, line.line, editor.encoding)
             if editor.draws_heat:  # The line is marked already: a word is enough to underline.
                 word = re.match(r"\w*", document.content(line.line - 1).strip())
@@ -216,10 +235,8 @@ def to_diagnostics(
                     message=message,
                     severity=SEVERITIES[severity],
                     source=SOURCE,
-                    code=line.verdict.limiter if line.verdict else None,
-                    code_description=_page_of(line.verdict.limiter, editor)
-                    if line.verdict
-                    else None,
+                    code=limiter,
+                    code_description=_page_of(limiter, editor) if limiter else None,
                 )
             )
     return diagnostics

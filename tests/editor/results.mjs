@@ -72,6 +72,28 @@ await scenario(
     claim("behind a line stands what it costs, above its function what that does");
     await editor.shot("2-function");
 
+    const quiet = lineOf("optimizer.zero_grad()");
+    await editor.goToLine(quiet, source[quiet - 1].indexOf("zero") + 1);
+    const card = await editor.hover("next to nothing");
+    assert.equal(await card.locator("table, a").count(), 0);
+    await editor.shot("2-quiet");
+    await page.keyboard.press("Escape");
+    claim("a line with nothing to say has a card of one line");
+
+    const mixed = lineOf("loss = F.cross_entropy(");
+    await editor.goToLine(mixed, source[mixed - 1].indexOf("loss") + 1);
+    await editor.clickInHover("latency-bound", "a:has-text('Every event in Perfetto')");
+    await editor.notification("recordings/before/trace.json.gz").waitFor();
+    await editor.shot("2-trace");
+    await editor.command("Notifications: Clear All Notifications");
+    await editor.goToLine(mixed, source[mixed - 1].indexOf("loss") + 1);
+    await editor.clickInHover("latency-bound", "a:has-text('What is latency-bound?')");
+    const preview = page.frameLocator("iframe.webview.ready").frameLocator("iframe#active-frame");
+    await preview.locator("h1", { hasText: "Verdicts" }).waitFor();
+    claim("below the numbers, links lead to the trace and to what the verdict means");
+    await editor.close();
+
+    await editor.goToLine(product);
     await editor.command("Rooflint: Explain This Line");
     await page.locator(".monaco-hover:not(.hidden)", { hasText: "compute-bound" }).first().waitFor();
     await editor.shot("3-explained");
@@ -92,7 +114,11 @@ await scenario(
     await editor.command("File: Revert File");
 
     const read = lineOf("total += loss.item()");
-    const preview = page.frameLocator("iframe.webview.ready").frameLocator("iframe#active-frame");
+    await editor.goToLine(read, source[read - 1].indexOf("total") + 1);
+    await editor.hover("waits for the GPU on every step");
+    await editor.shot("4-beside");
+    await page.keyboard.press("Escape");
+    claim("the card says what was found, also beside what is underlined");
     await editor.goToLine(read, source[read - 1].indexOf("loss") + 1);
     await editor.command("Rooflint: Show Rule");
     await preview.locator("h2#item-in-loop").waitFor();
@@ -141,7 +167,7 @@ await scenario(
       return kept > 10;
     });
     await button.click();
-    await editor.notification("1 of its 1 files are here. step 12.3 ms").waitFor();
+    await editor.notification("Its file is here. step 12.3 ms").waitFor();
     await editor.goToLine(
       readFileSync(file, "utf8")
         .split("\n")

@@ -24,7 +24,7 @@ from rooflint.model import (
 )
 from rooflint.notebooks import place
 from rooflint.outputs.columns import clip, left, right, width
-from rooflint.report import device_us, python_us, whole_of, work_us
+from rooflint.report import device_us, python_us, spent_us, whole_of, work_us
 from rooflint.units import (
     DASH,
     show_byte_rate,
@@ -130,8 +130,8 @@ class _Page:
         us = work_us(cost, recording)
         time = column.show_passes(cost, us)
         beside_us = python_us(cost, recording)
-        spent_us = us + beside_us
-        share = _share(spent_us, device_us(recording)) if spent_us else DASH
+        whole_us = spent_us(cost, recording)
+        share = _share(whole_us, device_us(recording)) if whole_us else DASH
         text = recording.sources.get(line.path, "")
         at = f" {place(Path(line.path).name, line.line, text)}  "
         own = self._sources.get(line.path, {}).get(line.line, cost.function or "")
@@ -211,8 +211,7 @@ class _Page:
             or (cost.cpu_wait_us or 0.0) >= SHARE * whole_us
         ):
             return True
-        spent_us = work_us(cost, recording) + python_us(cost, recording)
-        return spent_us >= SHARE * busy_us or idle_us >= SHARE * whole_us
+        return spent_us(cost, recording) >= SHARE * busy_us or idle_us >= SHARE * whole_us
 
     @cached_property
     def _sources(self) -> dict[str, dict[int, str]]:
@@ -351,8 +350,8 @@ class _Page:
         """Whether lines of a run without a GPU take time beside torch's operators."""
         recording = self.report.recording
         costs = [line.cost for line in self.report.lines if line.cost]
-        spent_us = max((python_us(cost, recording) for cost in costs), default=0.0)
-        return spent_us >= SHARE * recording.window_us > 0
+        most_us = max((python_us(cost, recording) for cost in costs), default=0.0)
+        return most_us >= SHARE * recording.window_us > 0
 
     @property
     def _calls_torch(self) -> bool:

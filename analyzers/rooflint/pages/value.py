@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TypeVar
 
 from rooflint.model import (
@@ -23,7 +23,7 @@ from rooflint.model import (
     Work,
 )
 from rooflint.notebooks import cell_at
-from rooflint.report import device_us, python_us, work_us
+from rooflint.report import device_us, spent_us, trace_file
 from rooflint.verdicts.mfu import find_mfu
 from rooflint.verdicts.on_cpu import show_python
 from rooflint.verdicts.roofline import kernel_us, show_pipe
@@ -104,7 +104,7 @@ class _Value:
             "kernels": kernels,
             "timeline": timeline,
             "code": self._code(),
-            "trace": _trace(recording),
+            "trace": trace_file(recording),
             "names": list(self.names),
             "files": list(self.files),
         }
@@ -160,14 +160,14 @@ class _Value:
     def _line(self, line: LineReport) -> Value:
         cost, recording, steps = line.cost, self.recording, self.steps
         assert cost is not None
-        spent_us = work_us(cost, recording) + python_us(cost, recording)
+        us = spent_us(cost, recording)
         return {
             "file": self.files[line.path],
             "line": line.line,
             "place": self._place(line),
             "function": cost.function,
-            "us": spent_us / steps,
-            "forward_us": (spent_us - cost.backward_us - cost.recompute_us) / steps,
+            "us": us / steps,
+            "forward_us": (us - cost.backward_us - cost.recompute_us) / steps,
             "backward_us": cost.backward_us / steps,
             "recompute_us": cost.recompute_us / steps,
             "known": cost.cpu_provenance or "measured" if recording.is_python else "measured",
@@ -176,7 +176,7 @@ class _Value:
             "idle_us": (cost.gpu_idle_us + cost.late_us) / steps if self.on_gpu else None,
             "idle": {cause: us / steps for cause, us in sorted(cost.idle_us.items()) if us},
             "launch_count": cost.launch_count / steps,
-            "share": _ratio(spent_us, device_us(recording)),
+            "share": _ratio(us, device_us(recording)),
             "work": self._work(line.work),
             "why_no_work": None if _is_point(line.work) else self._why_no_point(line.work),
             "findings": [
@@ -297,15 +297,6 @@ def _title(recording: Recording) -> str:
     if recording.argv:
         return PurePath(recording.argv[0]).name
     return PurePath(recording.origin).name
-
-
-def _trace(recording: Recording) -> str | None:
-    """The file that other viewers of traces open."""
-    origin = Path(recording.origin)
-    for path in (origin / "trace.json.gz", origin / "trace.json"):
-        if path.is_file():
-            return str(path)
-    return str(origin) if ".json" in origin.name else None
 
 
 def _peaks(peaks: Peaks | None) -> Value | None:
