@@ -20,6 +20,7 @@
 - `libraries`: which lines of libraries are marked too
 - `sources`: which files are the user's own, their loops and functions
 - `nvtx_ranges`: the script's NVTX ranges, made visible to torch's profiler
+- `forks`: what is to be done where a process forks
 - `endings`: how a forked copy ends
 - `engine`: the thread that runs backward passes, which older Pythons do not see
 - `clocks`: the clocks, whatever the script puts in their place

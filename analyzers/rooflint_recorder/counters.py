@@ -21,6 +21,7 @@ import threading
 from rooflint_recorder.budget import Budget
 from rooflint_recorder.clocks import Clock
 from rooflint_recorder.deadline import Deadline
+from rooflint_recorder.forks import at_fork
 from rooflint_recorder.imports import after_import
 from rooflint_recorder.job import process_name
 from rooflint_recorder.libraries import LibraryFiles
@@ -76,7 +77,7 @@ class CounterRun:
         self._profiler: TorchProfiler | None = None
 
     def get_ready(self) -> None:
-        os.register_at_fork(
+        at_fork(
             before=self._looks.pause,
             after_in_parent=self._looks.go_on,
             after_in_child=self._abandon,

@@ -6,6 +6,7 @@ work as in a plain run.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import sys
 
@@ -48,7 +49,8 @@ class _Watcher:
         execute = loader.exec_module
 
         def execute_and_tell(module: Any) -> None:
-            del loader.exec_module
+            with contextlib.suppress(AttributeError):  # another waits for this module as well
+                del loader.exec_module
             execute(module)
             if self in sys.meta_path:
                 sys.meta_path.remove(self)

@@ -702,6 +702,7 @@ class TracedLines(LineMarks):
                 sys.settrace(self._on_call)
         elif sys.gettrace() == self._on_call:
             sys.settrace(None)
+            self._let_go(sys._getframe())
 
     def _attach(self, frames: list[FrameType]) -> None:
         if self._is_free():
@@ -734,6 +735,16 @@ class TracedLines(LineMarks):
                 threading.settrace(None)  # type: ignore[arg-type]
                 if sys.gettrace() == self._on_call:
                     sys.settrace(None)
+                for frame in sys._current_frames().values():
+                    self._let_go(frame)
+
+    def _let_go(self, frame: FrameType | None) -> None:
+        """Of a frame with a trace function Python 3.9 believes that its line is told to that:
+        in tracebacks it would stand at the last line of which we heard."""
+        while frame is not None:
+            if frame.f_trace in (self._on_event, self._on_watched_event):
+                frame.f_trace = None
+            frame = frame.f_back
 
     def _on_call(self, frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
@@ -766,7 +777,7 @@ class TracedLines(LineMarks):
             self._line(frame.f_code, frame.f_lineno)
         elif event == "return":
             self._leave()
-        return self._on_event
+        return self._on_event if self._installed else None
 
     def _on_watched_event(self, frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code

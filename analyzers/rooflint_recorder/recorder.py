@@ -20,6 +20,7 @@ from rooflint_recorder.counters import CounterRun
 from rooflint_recorder.deadline import Deadline
 from rooflint_recorder.endings import ends_without_destructors
 from rooflint_recorder.engine import on_engine_thread
+from rooflint_recorder.forks import at_fork
 from rooflint_recorder.imports import after_import
 from rooflint_recorder.libraries import LibraryFiles
 from rooflint_recorder.marks import LineMarks, Unavailable, line_marks
@@ -191,7 +192,7 @@ class Recorder:
 
     def get_ready(self) -> None:
         """Start as soon as the script has imported torch."""
-        os.register_at_fork(
+        at_fork(
             before=self._pause,
             after_in_parent=self._go_on,
             after_in_child=self._abandon,
@@ -403,7 +404,8 @@ class Recorder:
             if threading.get_ident() == self._thread:
                 raise program.Stop(0)
             self._stopping = True
-            signal.pthread_kill(self._thread, signal.SIGUSR1)  # it may be waiting for something
+            if hasattr(signal, "pthread_kill"):  # on Windows the script goes on
+                signal.pthread_kill(self._thread, signal.SIGUSR1)  # it may be waiting for something
 
     def _is_all_that_was_asked(self) -> bool:
         """Whether steps were recorded; or just some seconds, where no steps were found by then.

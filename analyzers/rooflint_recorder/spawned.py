@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
+from rooflint_recorder.forks import at_fork
 from rooflint_recorder.imports import after_import
 
 TYPE_CHECKING = False
@@ -40,6 +41,12 @@ def follow(settings: str, wanted: Callable[[], bool]) -> None:
         util.spawnv_passfds = spawn_through_us
 
     after_import("multiprocessing.spawn", wrap)
+    # As newer torches do themselves; else a script with an older one could see that we wait.
+    after_import("torch", _import_spawn)
+
+
+def _import_spawn() -> None:
+    import multiprocessing.spawn  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 
 def is_server(target: list[str]) -> bool:
@@ -55,7 +62,7 @@ def in_each_fork(then: Callable[[], None]) -> None:
         if os.getppid() == server:
             then()
 
-    os.register_at_fork(after_in_child=in_child)
+    at_fork(after_in_child=in_child)
 
 
 def again_through_us(path: Any, command: Any, script: list[str], settings: str) -> list[Any] | None:
