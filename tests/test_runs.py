@@ -434,6 +434,21 @@ def test_ncu_measures_a_step_of_a_loop_without_an_optimizer(tmp_path: Path) -> N
     assert "end of batch" not in lines[begin : lines.index(ranges[1])]
 
 
+@pytest.mark.parametrize("step", [4, 5])
+def test_a_loop_that_is_left_as_its_step_is_to_be_measured_is_waited_for(
+    tmp_path: Path, step: int
+) -> None:
+    """Steps 4 and 5 are those of iteration 2; before them the loop's header only finds its end."""
+    pytest.importorskip("torch")
+    script = SCRIPTS / "updates.py"
+    product = line_of("loss = (experience @ weight)", script)
+    lines = measured(tmp_path, execution(product, 1, script=script), script=script, step=step)
+    assert lines[:4] == [
+        *("end of iteration 0", "end of iteration 1", f"updates.py:{product} #0", "measure"),
+    ]
+    assert lines.count("measure") == 1
+
+
 @pytest.mark.parametrize(
     ("habit", "ends_early"),
     [
@@ -607,6 +622,7 @@ def measured(
     library_lines: Sequence[str] = (),
     budget_s: float = 30.0,
     gpu_us: Sequence[float] = (),
+    step: int = 4,
 ) -> list[str]:
     """What stand-ins for CUDA and NVTX heard when these executions were planned."""
     settings = tmp_path / "settings.json"
@@ -615,7 +631,7 @@ def measured(
     plan = {
         "mode": "counters",
         "root": str(SCRIPTS),
-        "step": 4,
+        "step": step,
         "loop": loop,
         "plan": {
             "executions": executions,

@@ -95,7 +95,6 @@ class CounterRun:
             self._files = OwnFiles.of_script(self._root)  # by now `sys.argv` is the script's
         import torch
 
-        from rooflint_recorder.main_thread import OnMainThread
         from rooflint_recorder.torch_profiler import TorchProfiler
 
         with contextlib.suppress(Unavailable):
@@ -115,8 +114,7 @@ class CounterRun:
             self._steps = Steps(
                 self._files, self._marks, self._window, self._do, Steady(), self._loop
             )
-            if self._loop is not None:
-                self._looks.start(LOOK_SECONDS, OnMainThread(self._look).soon)
+            self._look_for_the_loop()
             on_every_optimizer_step(self._stepped)
 
     def _give_way(self) -> None:
@@ -129,6 +127,12 @@ class CounterRun:
             assert self._steps is not None
             self._steps.stepped(optimizer)
 
+    def _look_for_the_loop(self) -> None:
+        from rooflint_recorder.main_thread import OnMainThread
+
+        if self._loop is not None:
+            self._looks.start(LOOK_SECONDS, OnMainThread(self._look).soon)
+
     def _look(self) -> None:
         """Until the loop is found: it runs for seconds, but it may not have begun."""
         if os.getpid() == self._process and self._steps is not None:
@@ -139,6 +143,8 @@ class CounterRun:
         if action is Action.RECORD:
             self._looks.stop()
             self._begin()
+        elif action is Action.DISCARD and self._ncu_window and self._ncu_window.is_untouched:
+            self._start_over()
         elif action in (Action.CLOSE, Action.DISCARD):
             self._end()
 
@@ -149,6 +155,14 @@ class CounterRun:
         self._ncu_window.open()
         self._profiler.make_way(self._give_way, _nothing)
         self._marks.begin(EARLY_MARKS)
+
+    def _start_over(self) -> None:
+        """What began was no step: the loop was left at its header, and will be entered again."""
+        if self._marks is not None and self._ncu_window is not None:
+            self._marks.end()
+            self._ncu_window.close()
+            self._ncu_window.start_over()
+            self._look_for_the_loop()
 
     def _all_is_measured(self) -> None:
         """The next line ends it: this one is amid the machinery of marks."""
@@ -232,6 +246,7 @@ class NcuWindow:
                 wanted = wanted.nodes.setdefault((offset, name), _Wanted(None))
             wanted.name, wanted.times, wanted.number = entry["name"], entry["times"], number
             self.left += wanted.times
+        self._planned = self.left
         self._library_lines = frozenset(plan["library_lines"])
         self._ordinals = dict.fromkeys(self._wanted, 0)
         self._nodes: dict[int, tuple[str, _Wanted]] = {}
@@ -255,6 +270,17 @@ class NcuWindow:
     def lines(self) -> frozenset[str]:
         """The lines that matter: work that is done in others is done around them."""
         return self._library_lines.union(self._wanted)
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing that was planned has come yet."""
+        return self.left == self._planned
+
+    def start_over(self) -> None:
+        """Count executions anew, from the next opening on."""
+        self._ordinals = dict.fromkeys(self._wanted, 0)
+        self._nodes.clear()
+        self._hooked.clear()
 
     def open(self) -> None:
         """From here on, planned executions are measured; operators are named to ncu."""
