@@ -188,8 +188,15 @@ def _profile(options: argparse.Namespace) -> int:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    _say(f"the recording is {os.path.relpath(folder)}")
+    _say(f"the recording is {_from_here(folder)}")
     return _show(folder, "text")
+
+
+def _from_here(path: Path) -> str:
+    try:
+        return os.path.relpath(path)
+    except ValueError:  # On Windows it lies on another drive.
+        return str(path)
 
 
 def _tell(progress: Progress) -> None:

@@ -8,6 +8,7 @@ Where the measured text is not known, an edited file shows nothing rather than a
 from __future__ import annotations
 
 import ntpath
+import os
 import re
 from bisect import bisect_left
 from collections import Counter
@@ -83,6 +84,11 @@ def find_recorded_path(
     """
     if path in hashes:
         return path
+    # An editor on Windows says c:\train.py to what Python has recorded as C:\train.py.
+    named = os.path.normcase(path)
+    for other in hashes:
+        if os.path.normcase(other) == named:
+            return other
     digest = digest_of(text)
     same = [other for other, known_digest in hashes.items() if known_digest == digest]
     # A file that is still there is itself: pkg/utils.py is not the recorded utils.py.

@@ -7,7 +7,6 @@ import importlib.util
 import json
 import os
 import platform
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +20,7 @@ from rooflint.runs.editors import OLDEST_NEOVIM, OLDEST_VS_CODE, Editor, find_ed
 from rooflint.runs.interpreter import OLDEST_PYTHON, OLDEST_TORCH, TorchFound, ask, ask_torch
 from rooflint.runs.measure import Measurement, measure
 from rooflint.runs.ncu import find_ncu, ncu_version
+from rooflint.search_path import find_program
 from rooflint.units import show_byte_rate, show_flop_rate, show_number, show_share
 from rooflint.verdicts.gpus import find_peaks
 from rooflint.verdicts.rates import show_of
@@ -222,11 +222,11 @@ def _driver_version() -> str | None:
     except (OSError, IndexError):
         pass
     # On Windows, and under WSL, where the driver is Windows'.
-    query = shutil.which("nvidia-smi") or "/usr/lib/wsl/lib/nvidia-smi"
+    query = find_program("nvidia-smi") or "/usr/lib/wsl/lib/nvidia-smi"
     command = [query, "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
-        said = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
-        return f"NVIDIA {said.stdout.split()[0]}"
+        said = subprocess.run(command, capture_output=True, timeout=30, check=True).stdout
+        return f"NVIDIA {said.decode('ascii', 'replace').split()[0]}"
     except (OSError, subprocess.SubprocessError, IndexError):
         return None
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from rooflint.search_path import find_program
+
 OLDEST_VS_CODE = (1, 91)
 """As in package.json."""
 OLDEST_NEOVIM = (0, 8)
@@ -53,7 +55,7 @@ def find_editors() -> Iterator[Editor]:
             yield Editor(
                 name, version, _is_at_least(version, OLDEST_VS_CODE), _extension_version(homes)
             )
-    if neovim := shutil.which("nvim"):
+    if neovim := find_program("nvim"):
         version = _neovim_version(neovim)
         yield Editor("Neovim", version, _is_at_least(version, OLDEST_NEOVIM), takes_extension=False)
 

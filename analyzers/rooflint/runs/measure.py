@@ -12,6 +12,7 @@ from typing import Any
 
 from rooflint.model import Device, ProfileError
 from rooflint.profiles.measured_peaks import Measured
+from rooflint.search_path import find_program
 
 ANALYZERS = Path(__file__).parents[2]
 LIMIT_S = 120.0
@@ -120,11 +121,14 @@ def _load_per_core() -> float:
 
 def _busy_ratios() -> dict[str, float]:
     """How busy each NVIDIA GPU is just now, by its UUID; without nvidia-smi nothing is known."""
-    command = ["nvidia-smi", "--query-gpu=uuid,utilization.gpu", "--format=csv,noheader,nounits"]
+    query = find_program("nvidia-smi")
+    if query is None:
+        return {}
+    command = [query, "--query-gpu=uuid,utilization.gpu", "--format=csv,noheader,nounits"]
     try:
-        said = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+        said = subprocess.run(command, capture_output=True, timeout=30, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return {}
-    rows = [line.split(",") for line in said.stdout.splitlines()]
+    rows = [line.split(",") for line in said.decode("ascii", "replace").splitlines()]
     # "[N/A]" where the GPU is cut into slices.
     return {row[0].strip(): float(row[1]) / 100 for row in rows if row[-1].strip().isdigit()}

@@ -180,8 +180,9 @@ def _adopted(process: int | None = None, own_group: bool = True) -> list[int]:
 def _end_tree(process: subprocess.Popen[bytes], own_group: bool, output: _Output | None) -> None:
     """Interrupt as Ctrl-C would, then terminate, then kill; over in less than 5 s."""
     if os.name != "posix":
-        process.kill()
-        process.wait()
+        if output is None:  # In a console the script has heard Ctrl-C as we have.
+            _ended(process, INTERRUPT_SECONDS, output)
+        _end_tree_of_windows(process)
         return
     # On a terminal, Ctrl-C has reached the script without us; a second one would hurt it.
     if own_group:
@@ -193,6 +194,16 @@ def _end_tree(process: subprocess.Popen[bytes], own_group: bool, output: _Output
     # What has just been started, while the others were told, is found the next time.
     while _send(process, own_group, signal.SIGKILL) and time.monotonic() < end:
         _ended(process, POLL_SECONDS, output)
+
+
+def _end_tree_of_windows(process: subprocess.Popen[bytes]) -> None:
+    """By Windows' own program for it: a process does not know its children there."""
+    program = Path(os.environ.get("SYSTEMROOT", r"C:\Windows")) / "System32" / "taskkill.exe"
+    command = [str(program), "/T", "/F", "/PID", str(process.pid)]
+    with suppress(OSError, subprocess.SubprocessError):
+        subprocess.run(command, capture_output=True, timeout=TERMINATE_SECONDS, check=False)
+    process.kill()
+    process.wait()
 
 
 def _ended(process: subprocess.Popen[bytes], seconds: float, output: _Output | None) -> bool:
@@ -269,7 +280,7 @@ def _parents() -> list[tuple[int, int]]:
         return pairs
     try:
         listing = subprocess.run(
-            ["ps", "-axo", "pid=,ppid="], capture_output=True, text=True, timeout=2, check=True
+            ["ps", "-axo", "pid=,ppid="], capture_output=True, timeout=2, check=True
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return []
