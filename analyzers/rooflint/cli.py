@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import gc
 import os
 import sys
@@ -32,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     target: list[str] = []
     if arguments[:1] == ["profile"]:
         arguments, target = _split_target(arguments)
-    options = _parser().parse_args(arguments)
+    options = _parser(*arguments[:1]).parse_args(arguments)
     options.target = target
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # Names hold what the terminal may have no sign for.
@@ -84,6 +85,7 @@ def _check(options: argparse.Namespace) -> int:
     # Syntax trees free themselves and a project takes apart what it lets go of: the collector
     # would look through them all, again and again, for a fifth of the time.
     gc.disable()
+    atexit.register(gc.freeze)  # So would Python at its end, and free what the system frees.
     try:
         return _check_paths(options)
     finally:
@@ -308,7 +310,7 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
     return argparse.HelpFormatter(prog, width=width - 2)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(asked: str = "") -> argparse.ArgumentParser:
     parser = _Parser(
         prog="rooflint",
         description="Finds what makes PyTorch wait, and shows what each line costs on the GPU.",
@@ -323,6 +325,9 @@ def _parser() -> argparse.ArgumentParser:
         "--jobs", metavar="N", type=int, help="processes to use (default: one for each processor)"
     )
     check.set_defaults(command=_check)
+    check.add_argument("--output-format", choices=("text", "json"), default="text")
+    if asked == "check":  # To describe the others takes a while.
+        return parser
 
     profile = commands.add_parser(
         "profile",
@@ -391,7 +396,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--python", metavar="PYTHON", help="the interpreter that has torch (default: this one)"
         )
-    for command in (check, report, doctor):
+    for command in (report, doctor):
         command.add_argument("--output-format", choices=("text", "json"), default="text")
 
     server = commands.add_parser("server", help="the language server, on stdin and stdout")

@@ -5,19 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tokenize
 from collections.abc import Callable, Container, Iterable, Iterator
-from io import BytesIO
 from itertools import islice
 from pathlib import Path
-from threading import Event, Timer
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rooflint.config import Config, Configs, real_path
 from rooflint.model import RooflintError
 from rooflint.notebooks import SUFFIX, is_notebook, read_notebook
 from rooflint.patterns import Patterns
 from rooflint.regular import read_regular
+
+if TYPE_CHECKING:
+    from threading import Event
 
 _ROOT_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 _NEVER_ENTERED = frozenset(
@@ -103,6 +103,8 @@ def texts_named(
     Folders that take long to go through, or whose settings make no sense, are gone through in part;
     of links none is followed that leads out, since it is others who say which names are looked for.
     """
+    from threading import Event, Timer
+
     found: dict[str, str] = {}
     cancelled = Event()
     timer = Timer(SEARCH_S, cancelled.set)
@@ -121,14 +123,24 @@ def texts_named(
     return found
 
 
+def _encoding_of(text: bytes) -> str:
+    """What a Python file declares in its first two lines; it may be of none of its own."""
+    head = text.split(b"\n", 2)[:2]
+    if not text.startswith(b"\xef\xbb\xbf") and not any(b"coding" in line for line in head):
+        return "utf-8"
+    import tokenize
+    from io import BytesIO
+
+    return tokenize.detect_encoding(BytesIO(text).readline)[0]
+
+
 def read_text(path: Path) -> str:
     """The text of a Python file in the encoding that it declares, or of a notebook's cells."""
     if is_notebook(path.name):
         return read_notebook(path)
     try:
         text = read_regular(path)
-        encoding, _ = tokenize.detect_encoding(BytesIO(text).readline)
-        return text.decode(encoding)
+        return text.decode(_encoding_of(text))
     except OSError as error:
         raise RooflintError(
             f"{path} cannot be read ({error.strerror}): check its permissions."

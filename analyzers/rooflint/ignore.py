@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -78,6 +76,10 @@ def _ignores(comment: str, line: int, column: int, first: int, last: int) -> Ite
 @lru_cache(256)
 def _comments(text: str) -> tuple[tuple[int, int, str, int, int], ...]:
     """The comments of a block: line, column, text, and the lines that each speaks of."""
+    import io
+    import tokenize
+
+    no_code = (tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
     found: list[tuple[int, int, str]] = []
     statements: list[tuple[int, int]] = []
     start: int | None = None
@@ -88,7 +90,7 @@ def _comments(text: str) -> tuple[tuple[int, int, str, int, int], ...]:
             elif token.type == tokenize.NEWLINE and start is not None:
                 statements.append((start, token.start[0]))
                 start = None
-            elif start is None and token.type not in _NO_CODE:
+            elif start is None and token.type not in no_code:
                 start = token.start[0]
     except (tokenize.TokenError, SyntaxError):
         pass  # Half typed: what comes after the break is not known.
@@ -99,9 +101,6 @@ def _comments(text: str) -> tuple[tuple[int, int, str, int, int], ...]:
             first = last = line
         result.append((line, column, comment, first, last))
     return tuple(result)
-
-
-_NO_CODE = frozenset({tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER})
 
 
 def without_name(file: SourceFile, ignore: Ignore, place: int) -> Fix:
@@ -167,6 +166,9 @@ def _takes_comment(file: SourceFile, line: int) -> bool:
 
 
 def _ends_clear(text: str, line: int) -> bool:
+    import io
+    import tokenize
+
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             ends = token.type in (tokenize.NEWLINE, tokenize.NL, tokenize.COMMENT)

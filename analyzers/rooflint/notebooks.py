@@ -17,7 +17,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from rooflint.magics import left_out, plain_cell
 from rooflint.model import Edit, Finding, Fix, RooflintError
 from rooflint.plain import plain, replace
 from rooflint.regular import read_regular
@@ -127,6 +126,8 @@ def read_notebook(path: Path) -> str:
 
 def plain_lines(lines: Sequence[str]) -> tuple[str, ...]:
     """The lines of a joined text as Python reads them: without magics."""
+    from rooflint.magics import plain_cell  # Its patterns take longer than to read a small file.
+
     plain: list[str] = []
     cell: list[str] = []
     for line in lines:
@@ -146,6 +147,8 @@ def plain_text(text: str) -> str:
 
 def left_out_of(text: str) -> Iterator[tuple[int, str]]:
     """The magics and commands of a joined text that Python does not read, by line."""
+    from rooflint.magics import left_out
+
     lines = text.split("\n")
     for cell in Cells.of(text).cells:
         for number, written in left_out(lines[cell.first_line - 1 : cell.end_line - 1]):

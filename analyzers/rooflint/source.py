@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
 
 from rooflint.mend import TOO_DEEP, Tries, parse, read
 from rooflint.model import SourceSpan
@@ -411,8 +410,9 @@ def _only_class(body: Sequence[ast.stmt], like: Block) -> list[ast.stmt] | None:
 
 def _class_of(block: Block, start: int, lines: tuple[str, ...], parts: tuple[Placed, ...]) -> Block:
     """A class with other statements than it had."""
-    node = copy(block.body[0])
-    assert isinstance(node, ast.ClassDef)
+    before = block.body[0]
+    assert isinstance(before, ast.ClassDef)
+    node = ast.ClassDef(**vars(before))
     node.body = [statement for _, part in parts for statement in part.body]
     node.end_lineno = block.tree_line + len(lines) - 1
     broken = [(above, part) for above, part in parts if part.problem is not None]

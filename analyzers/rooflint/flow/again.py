@@ -23,7 +23,7 @@ _MOST_DEAD_LINES = 20_000
 _MOST_PASSES = 3
 _MOST_STATEMENTS_AGAIN = 1_500
 """That are followed at once for an edit, besides the changed functions themselves."""
-_SOON_DONE = 700
+_SOON_DONE = 100
 """Statements of a whole file that may as well be followed for each edit."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 

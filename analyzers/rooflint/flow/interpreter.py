@@ -80,8 +80,6 @@ class Interpreter:
         self.samples: dict[int, unasked.Sample] = {}
         self.silent: set[ast.AST] = set()
         """Functions that nothing calls and that can have nothing to say."""
-        self.repeated_words: frozenset[str] | None = None
-        """What stands more than once in the file, once that was asked for."""
         self._others: dict[str, OtherFile | None] = {}
         self._looked_for: list[Imported] = []
         """Names of other files on the way to what they stand for."""

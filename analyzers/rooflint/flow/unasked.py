@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections import Counter
 from collections.abc import Generator as Yields
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
 
 _STEPS = frozenset(("forward", *STEP_METHODS, *STEP_HOOKS))
-_WORD = re.compile(r"[^\W\d]\w*")
 
 
 @plain
@@ -69,15 +66,27 @@ def run_the_rest(it: Interpreter, called: frozenset[ast.AST]) -> None:
     waiting = [f for f in waiting if f.node not in it.silent]
     if not waiting:
         return
-    if it.repeated_words is None:
-        words = Counter(_WORD.findall(it.file.text))
-        it.repeated_words = frozenset(word for word, count in words.items() if count > 1)
-    named = it.repeated_words
+    text = it.file.text
+    named = {f.name for f in waiting if f.name != "forward" and _stands_twice(f.name, text)}
     it.machine.unasked = True
-    for function in sorted(waiting, key=lambda f: f.name in named and f.name != "forward"):
+    for function in sorted(waiting, key=lambda f: f.name in named):
         if not it.called[id(function.node)]:
             run_function(it, function)
     it.machine.unasked = False
+
+
+def _stands_twice(name: str, text: str) -> bool:
+    """Whether a text has a word more than once."""
+    count = 0
+    at = text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        before, after = text[at - 1 : at], text[end : end + 1]
+        count += not (before.isalnum() or before == "_" or after.isalnum() or after == "_")
+        if count > 1:
+            return True
+        at = text.find(name, end)
+    return False
 
 
 def run_function(it: Interpreter, function: Function, enough: int = ENOUGH_STATEMENTS) -> None:

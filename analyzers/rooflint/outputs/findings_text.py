@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
@@ -67,6 +66,10 @@ def _summary(findings: list[Finding]) -> str:
 
 def _width(character: str) -> int:
     """Cells that a terminal gives to a character."""
+    if character.isascii():
+        return 1
+    import unicodedata
+
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
