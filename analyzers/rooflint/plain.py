@@ -114,6 +114,7 @@ def _initialiser(fields: dict[str, _Field]) -> Any:
         else:
             parameters.append(name)
         lines.append(f" self.{name} = {value}")
+    # Nothing but the names of our own fields, from our own source: as `dataclasses` does it.
     exec(f"def __init__({', '.join(parameters)}):\n" + "\n".join(lines), given)
     return given["__init__"]
 

@@ -89,6 +89,8 @@ def serve(tcp: int | None = None) -> None:
     # Trees of source are objects by the hundred thousand. By Python's own thresholds all of them
     # are looked through again and again while one is made, and no message is taken meanwhile.
     gc.set_threshold(50_000, 20, 10)
+    # Files are followed in threads: what is asked meanwhile shall not wait 5 ms at each turn.
+    sys.setswitchinterval(0.0005)
     # At its end Python would look through them once more, for seconds.
     atexit.register(gc.freeze)
     # An editor that has gone needs no answer.
