@@ -27,6 +27,9 @@ REPORTS = (
     "scan_bee320",
     "train_h200/counters",
     "train_fixed_h200/counters",
+    "train_counted",
+    "checkpointing_counted",
+    *(f"{name}_h200/counters" for name in ("kernels", "products", "generate", "compiled")),
 )
 
 OURS_IS_RIGHT = {
@@ -35,6 +38,9 @@ OURS_IS_RIGHT = {
     # 1007 µs are 1.5 and 2.1 of the A10G's 35 TFLOP/s: these products wait for L1.
     "gmem_coalesce": "memory-bound",
     "smem_blocking": "memory-bound",
+    # Tensor cores at 93 %, and L1 at 94 % because they read their operands from shared memory:
+    # 797 of the 856 TFLOP/s that this clock allows. Nothing but fewer FLOPs would make it faster.
+    "nvjet_sm90_tst_320x128_64x3_1x2_h_bz_coopB_NNT": "compute-bound",
 }
 
 
@@ -88,7 +94,7 @@ def test_our_limiter_is_nsight_computes_but_where_ours_is_right():
         if limiter not in allowed(title, text, kernel):
             differing[re.sub(r"^void |<.*", "", kernel.name)] = limiter
     assert differing == OURS_IS_RIGHT
-    assert len(cases()) == 193
+    assert len(cases()) == 193 + 219
     assert len(differing) < 0.05 * len(cases())
 
 

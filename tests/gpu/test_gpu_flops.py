@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
+from gpu.demanded import missed_products
 from gpu.measuring import PYTHON, Run, measure, table
 
 from rooflint.runs.measure import measure as measure_device
-from rooflint.units import show_byte_rate, show_bytes, show_flop, show_flop_rate
+from rooflint.units import show_byte_rate, show_bytes, show_flop_rate
 from rooflint.verdicts.gpus import find_peaks
 
 torch = pytest.importorskip("torch")
@@ -29,34 +30,8 @@ AT_TENSOR_CLOCK = dict.fromkeys(("tf32", "bf16", "fp16", "fp8", "int8"), 1830 / 
 H100 Tensor Core GPU Architecture, 2022, table of GPU boost clocks)."""
 
 
-def executed_flop(run: Run, line: int) -> float:
-    """All operations of a line in one step: a product may be several kernels."""
-    return sum(
-        kernel.launch_count / run.recording.step_count * sum(counters.flop_by_pipe.values())
-        for kernel, counters in run.counted(line)
-    )
-
-
 def test_executed_flops_are_those_of_the_product(products: Run) -> None:
-    rows: list[tuple[str, ...]] = []
-    missed: list[str] = []
-    marks = {**products.lines_with("product"), **products.lines_with("odd")}
-    for line, mark in sorted(marks.items()):
-        kind, _, *sizes = mark.split()
-        m, n, k = map(int, sizes)
-        model, executed = 2 * m * n * k, executed_flop(products, line)
-        ratio = executed / model
-        # Whole tiles are computed: of an odd size more, and never less.
-        good = abs(ratio - 1) <= 0.02 if kind == "product" else 1.0 <= ratio <= 1.3
-        names = ", ".join(kernel.name[:32] for kernel in products.kernels_of(line))
-        rows.append(
-            (mark, show_flop(model), show_flop(executed), f"{ratio:.4f}", "" if good else "MISSED",
-             names)
-        )  # fmt: skip
-        if not good:
-            missed.append(mark)
-    print(table(("product", "2·M·N·K", "executed", "ratio", "", "kernels"), rows))
-    assert not missed
+    assert not missed_products(products)
 
 
 def test_an_elementwise_kernel_moves_what_it_must(products: Run) -> None:

@@ -12,6 +12,7 @@ from rooflint.verdicts.symptoms import (
     CONFLICT_ADVICE,
     PRODUCT_ADVICE,
     SPILL_ADVICE,
+    TRAFFIC,
     has_conflicts,
     is_odd,
     is_own,
@@ -56,11 +57,13 @@ def _bound_by_dram(
     kernel: KernelCost, work: Work | None, rates: Rates, roof_ratio: float | None
 ) -> Verdict:
     ratio = rates.dram_ratio or rates.memory_ratio or 0.0
-    done = max(ratio, roof_ratio or 0.0) >= DONE_RATIO
+    uncoalesced = kernel.counters is not None and is_uncoalesced(kernel.counters)
+    # As fast as DRAM is, and yet not done: it moves bytes that nobody asked for.
+    wasteful = uncoalesced or bool(work and (work.traffic_ratio or 0.0) > TRAFFIC)
+    done = max(ratio, roof_ratio or 0.0) >= DONE_RATIO and not wasteful
     rate = show_bandwidth(work) if work else None
     text = rate or f"{show_share(ratio)} of DRAM throughput"
     parts = [f"done: {text}" if done else text, *waste(kernel, work)]
-    uncoalesced = kernel.counters is not None and is_uncoalesced(kernel.counters)
     return Verdict(
         "memory-bound",
         "; ".join(parts),
