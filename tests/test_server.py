@@ -727,6 +727,27 @@ async def test_files_that_are_not_open_have_their_costly_lines_among_the_problem
         await client.publications.get()
 
 
+async def test_an_editor_that_asks_is_told_that_nothing_is_said_of_a_file_it_closed(
+    pulling: LanguageClient, tmp_path: Path
+):
+    """Twice: it may not listen at first."""
+    uri = open_text(pulling, tmp_path / "train.py", TRAIN)
+    asked = lsp.DocumentDiagnosticParams(lsp.TextDocumentIdentifier(uri))
+    answer = await pulling.text_document_diagnostic_async(asked)
+    assert getattr(answer, "items", [])
+    identifier = lsp.TextDocumentIdentifier(uri)
+    pulling.text_document_did_close(lsp.DidCloseTextDocumentParams(identifier))
+    known: list[lsp.PreviousResultId] = []
+    for _ in range(2):
+        params = lsp.WorkspaceDiagnosticParams(known)
+        (told,) = (await pulling.workspace_diagnostic_async(params)).items
+        assert isinstance(told, lsp.WorkspaceFullDocumentDiagnosticReport)
+        assert (told.uri, [*told.items]) == (uri, [])
+        known = [lsp.PreviousResultId(uri, told.result_id)] if told.result_id else []
+    report = await pulling.workspace_diagnostic_async(lsp.WorkspaceDiagnosticParams(known))
+    assert not report.items
+
+
 async def test_so_have_those_whose_recording_was_made_elsewhere(client: Any, tmp_path: Path):
     file = example_project("train_h200", tmp_path)
     (tmp_path / "jobs").mkdir()

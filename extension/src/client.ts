@@ -2,6 +2,7 @@
 
 import { type LogOutputChannel, workspace } from "vscode";
 import { CloseAction, type CloseHandlerResult, ErrorAction, LanguageClient, State } from "vscode-languageclient/node";
+import { ClosedNotebooks } from "./closedNotebooks";
 import { Crashes } from "./crashes";
 import { RULE_PAGE } from "./rulePages";
 
@@ -9,6 +10,7 @@ export class Client extends LanguageClient {
   /** `stayOff` is called with the sentence to show when the server has ended too often. */
   constructor(python: string, launcher: string, cwd: string, log: LogOutputChannel, stayOff: (why: string) => void) {
     const crashes = new Crashes();
+    const closed = new ClosedNotebooks();
     let wasUp = false;
     super(
       "rooflint",
@@ -38,11 +40,20 @@ export class Client extends LanguageClient {
           traceCommand: "rooflint.showTrace",
           rulePage: RULE_PAGE,
           heat: true,
+          closedCells: true,
           trusted: workspace.isTrusted,
         },
         markdown: {
           isTrusted: {
             enabledCommands: ["profileFile", "showRoofline", "showRule", "showTrace"].map((name) => `rooflint.${name}`),
+          },
+        },
+        middleware: {
+          provideWorkspaceDiagnostics: (known, token, report, next) => {
+            closed.learn();
+            return next(known, token, (part) =>
+              report(part && { items: part.items.flatMap((each) => closed.spread(each)) }),
+            );
           },
         },
         initializationFailedHandler: () => false,

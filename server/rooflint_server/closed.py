@@ -11,10 +11,14 @@ from pygls import uris
 
 import rooflint
 from rooflint.model import Report
-from rooflint.notebooks import is_notebook, name_line
+from rooflint.notebooks import cell_at, is_notebook, name_line
 from rooflint_server import to_lsp
 from rooflint_server.document import Document
 from rooflint_server.session import Session
+
+
+LEFT = "left"
+"""The version of a file that was closed, and of which nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +66,43 @@ def diagnostics_of_closed(file: ClosedFile, session: Session) -> list[lsp.Diagno
     lines = [replace(line, findings=()) for line in followed.lines.values()]
     found = to_lsp.to_diagnostics(document, lines, file.report, (), session.editor)
     if is_notebook(file.path):
-        # They are of the notebook as a whole: only the editor knows what its cells are called.
         for one in found:
-            one.message = f"{name_line(file.path, one.range.start.line + 1, text)}: {one.message}"
-            one.range = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
+            _put_into_cell(one, file.path, text, session)
     return found
+
+
+def _put_into_cell(one: lsp.Diagnostic, path: str, text: str, session: Session) -> None:
+    """Only the editor knows what cells are called: it may find them by their number, from 0.
+
+    To another one it is of the notebook as a whole.
+    """
+    line = one.range.start.line + 1
+    cell = cell_at(path, line, text)
+    if session.editor.names_cells and cell:
+        for place in (one.range.start, one.range.end):
+            place.line -= cell.first_line - 1
+        one.data = {"cell": cell.number - 1}
+    else:
+        one.message = f"{name_line(path, line, text)}: {one.message}"
+        one.range = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
 
 
 def to_workspace_report(
     files: Mapping[str, ClosedFile], known: Mapping[str, str], session: Session
 ) -> lsp.WorkspaceDiagnosticReport:
-    """The diagnostics of files; of those whose version the editor knows, by URI, that alone."""
+    """The diagnostics of files; of those whose version the editor knows, by URI, that alone.
+
+    VS Code's client keeps what it shows of a file that is closed until it is told here that there
+    is nothing: twice, since it does not listen while its last question about the file is open.
+    """
     items: list[lsp.WorkspaceDocumentDiagnosticReport] = []
+    still = {file.uri for file in files.values()}
+    open_now = {part.uri for document in session.documents.values() for part in document.parts()}
+    left, session.left = session.left, set()
+    for uri in left - still - open_now:
+        items.append(lsp.WorkspaceFullDocumentDiagnosticReport(uri, [], result_id=LEFT))
+    for uri in known.keys() - still - open_now:
+        items.append(lsp.WorkspaceFullDocumentDiagnosticReport(uri, []))
     for file in files.values():
         if known.get(file.uri) == file.version:
             items.append(lsp.WorkspaceUnchangedDocumentDiagnosticReport(file.uri, file.version))
@@ -82,8 +111,4 @@ def to_workspace_report(
             full = lsp.WorkspaceFullDocumentDiagnosticReport(file.uri, found, None)
             full.result_id = file.version
             items.append(full)
-    still = {file.uri for file in files.values()}
-    open_now = {part.uri for document in session.documents.values() for part in document.parts()}
-    for uri in known.keys() - still - open_now:
-        items.append(lsp.WorkspaceFullDocumentDiagnosticReport(uri, []))
     return lsp.WorkspaceDiagnosticReport(items)

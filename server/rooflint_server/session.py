@@ -62,6 +62,8 @@ class Editor:
     program holds, and no recording in it is read by itself."""
     draws_heat: bool = False
     """It marks lines by what they cost, and wants to be told of them."""
+    names_cells: bool = False
+    """It finds the cell of a closed notebook by its number."""
     describes_codes: bool = False
     """It shows where a diagnostic's code is explained."""
     refreshes: frozenset[str] = frozenset()
@@ -125,6 +127,8 @@ class Session:
     run: Run | None = None
     publishing: asyncio.Future[None] | None = None
     """The publication that waits for its document to be looked at."""
+    left: set[str] = field(default_factory=set[str])
+    """Files and cells that were closed since the editor asked for the diagnostics of all files."""
     told_closed: set[str] = field(default_factory=set[str])
     """Files that are not open whose diagnostics were published."""
     learning: asyncio.Task[None] | None = None
@@ -153,6 +157,7 @@ class Session:
     def drop(self, document: Document) -> None:
         """Forget a document that was closed: what is on disk counts again."""
         self.documents.pop(document.path, None)
+        self.left |= {part.uri for part in document.parts()}
         self.changed_on_disk(document.path)
         self.outdated = [d for d in self.outdated if d is not document]
         roots = {*self.folders, *(self.root_of(path) for path in self.documents)}
@@ -163,6 +168,7 @@ class Session:
         """Forget cells that were deleted, or whose notebook was closed."""
         for uri in uris:
             self.notebooks.pop(uri, None)
+            self.left.add(uri)
 
     def changed_on_disk(self, path: str) -> None:
         """A file has changed, which no document stands for."""

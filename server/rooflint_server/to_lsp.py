@@ -67,6 +67,7 @@ def to_editor(
         rule_page=own_text("rulePage"),
         trusted=own.get("trusted") is not False,
         draws_heat=own.get("heat") is True,
+        names_cells=own.get("closedCells") is True,
         describes_codes=any(way and way.code_description_support for way in ways),
         refreshes=frozenset(_refreshes(workspace)),
         versioned_edits=bool(edits and edits.document_changes),

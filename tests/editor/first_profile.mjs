@@ -40,6 +40,12 @@ await scenario(
     await editor.shot("2-problems");
     claim("Problems lists it");
 
+    await editor.close();
+    await editor.problem("`loss.item()` waits for the GPU").waitFor({ state: "detached" });
+    claim("of a file that is closed it says nothing");
+    await editor.open("train.py");
+    await editor.problem("`loss.item()` waits for the GPU").first().waitFor();
+
     await page.keyboard.press("Control+1");
     await editor.pressUntil("Shift+F10", page.locator(".monaco-menu .action-item", { hasText: "Profile This File" }));
     await page.keyboard.press("Escape");

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { claim, PYTHON, scenario } from "./harness.mjs";
+import { claim, PYTHON, scenario, until } from "./harness.mjs";
 
 const SETUP = `%matplotlib inline
 import torch
@@ -87,5 +87,19 @@ await scenario(
       .waitFor();
     await editor.shot("5-problems");
     claim("Problems lists the lines that cost most");
+
+    await page.locator(".tab.active").click();
+    await editor.close();
+    const costly = editor.problem(/ on the CPU a step/).first();
+    await until("the notebook's own lines are told no more", async () => !(await editor.problem("waits for").count()));
+    await costly.waitFor();
+    await editor.shot("6-closed");
+    await costly.click();
+    await costly.press("Enter");
+    await page.locator(".tab[data-resource-name='train.ipynb'].active").waitFor();
+    await cells.nth(1).locator(".view-line", { hasText: "loss = model(" }).waitFor();
+    await editor.status("Cell 3 of 3").waitFor();
+    await editor.shot("7-opened-from-problems");
+    claim("from Problems, a notebook that is closed opens at the cell and line that cost most");
   },
 );
