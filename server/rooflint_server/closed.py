@@ -16,7 +16,6 @@ from rooflint_server import to_lsp
 from rooflint_server.document import Document
 from rooflint_server.session import Session
 
-
 LEFT = "left"
 """The version of a file that was closed, and of which nothing is said."""
 
