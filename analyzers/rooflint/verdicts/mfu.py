@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from rooflint.model import KernelCost, Recording
 from rooflint.units import show_flop, show_flop_rate, show_share
+from rooflint.verdicts.gpus import find_peaks
 from rooflint.verdicts.roofline import BEYOND, is_product, peaks_of, pipe_of, show_pipe
 from rooflint.verdicts.step import window_us
 from rooflint.verdicts.wording import a_step
@@ -34,7 +35,10 @@ class Mfu:
 
 def find_mfu(recording: Recording) -> Mfu | None:
     """`None`: no steps, no peaks or no products are known."""
-    peaks, seconds = peaks_of(recording), window_us(recording) / 1e6
+    # It is compared between runs and with what others publish: of the datasheet's peak, if known,
+    # and not of what the clock of this run allowed.
+    peaks = find_peaks(recording.device) or peaks_of(recording)
+    seconds = window_us(recording) / 1e6
     if peaks is None or not recording.steps or seconds <= 0 or recording.device.kind == "cpu":
         return None
     flop_by_pipe: dict[str, float] = {}
