@@ -11,6 +11,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+GRACE = 0.2
+"""What the budget may be exceeded by, of itself, where that completes the plan."""
+
 KNOWN_AFTER = 5
 """Launches after which their own pace counts, and no longer the one that was expected."""
 
@@ -20,6 +23,7 @@ class Budget:
 
     def __init__(self, seconds: float, plan: dict[str, Any]) -> None:
         self._left_s = seconds
+        self._grace_s = GRACE * seconds
         self._launch_s: float = plan["launch_s"]
         self._us: list[float] = plan["gpu_us"]
         self._of_shape: bool = plan["shape_limit"] is not None
@@ -34,12 +38,10 @@ class Budget:
         self._measured = 0
         self._spent_s = 0.0
         self._has_begun = False
+        self._is_cut = False
+        """Something that would have added a kernel was left out."""
         self.left_out: list[int] = []
         """Executions that came and were not measured, since others were worth more."""
-
-    @property
-    def is_spent(self) -> bool:
-        return self._left_s <= 0
 
     def spend(self, seconds: float) -> None:
         """The first time counts as expected at most: ncu gets ready for its first launch."""
@@ -52,8 +54,8 @@ class Budget:
     def take(self, number: int) -> bool:
         """Whether an execution that begins is to be measured."""
         if number not in self._to_come:  # it comes once more
-            return number in self._taken and not self.is_spent
-        taken = not self.is_spent and (self._of_shape or self._has_room_for(number))
+            return number in self._taken and self._left_s > 0
+        taken = self._left_s > 0 if self._of_shape else self._has_room_for(number)
         self._to_come.remove(number)
         if taken:
             self._taken.add(number)
@@ -68,24 +70,22 @@ class Budget:
         if self._measured >= KNOWN_AFTER:
             pace_s = self._spent_s / self._measured
         room = self._left_s / pace_s if pace_s > 0 else float("inf")
-        if sum(self._launches[one] for one in self._to_come) <= room:
-            return True
         # Those first that are worth most for each launch; what adds no kernel comes last.
         covered = set(self._covered)
         spare: list[int] = []
+        wanted: list[int] = []
         for one in self._to_come:
-            if self._kernels[one] <= covered:
-                spare.append(one)
-            elif self._launches[one] <= room:
-                room -= self._launches[one]
-                covered |= self._kernels[one]
-                if one == number:
-                    return True
-        for one in spare:
+            (spare if self._kernels[one] <= covered else wanted).append(one)
+            covered |= self._kernels[one]
+        needed = sum(self._launches[one] for one in wanted)
+        if not self._is_cut and room < needed <= room + self._grace_s / pace_s:
+            return number in wanted
+        for one in wanted + spare:
             if self._launches[one] <= room:
                 room -= self._launches[one]
                 if one == number:
                     return True
+        self._is_cut = self._is_cut or number in wanted
         return False
 
     def _worth(self, number: int) -> float:
