@@ -1,6 +1,6 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
 
-.PHONY: demo test tools lint typescript editor bench clean
+.PHONY: demo test tools lint typescript editor audit bench clean
 
 # Check the examples, then profile one on whatever hardware is here.
 demo:
@@ -39,6 +39,10 @@ typescript: node_modules/.ready
 editor: tools node_modules/.ready
 	tests/editor/setup.sh
 	npm run --silent package
+
+# Known weaknesses of what is pinned, where the package indexes tell; asks the network.
+audit: node_modules/.ready
+	.ci/audit
 
 # How fast it is, beside other tools; takes an hour and writes docs/benchmarks.md.
 bench: tools

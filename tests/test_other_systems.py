@@ -1,5 +1,5 @@
-"""What only Windows and macOS do, driven here: names that they have not are missing, paths are
-theirs, and consoles have few letters."""
+"""What only Windows, macOS and other Pythons do, driven here: what they have not is missing, and
+paths are theirs."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from rooflint import cli, remap, search_path
 from rooflint.files import project_folders
 from rooflint.profiles.adopted import common_end
 from rooflint.runs import quota
+from rooflint_recorder.deadline import Deadline
 from rooflint_server import session, to_lsp
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the others are played on Linux")
@@ -242,6 +243,18 @@ def test_without_locks_a_folder_is_in_use_while_its_settings_lie_there(
         os.utime(recordings / name, (0, 0))
     quota.tidy(tmp_path)
     assert [folder.name for folder in recordings.iterdir()] == ["used"]
+
+
+def test_an_alarm_that_comes_while_python_ends_is_none(monkeypatch: pytest.MonkeyPatch):
+    """From Python 3.12 on no thread can be started then."""
+
+    def refuse(*arguments: object) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr("_thread.start_new_thread", refuse)
+    deadline = Deadline()
+    deadline.start(0.0, lambda: None)
+    deadline.stop()
 
 
 class Namesake:

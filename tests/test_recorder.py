@@ -103,6 +103,8 @@ def test_an_unruly_script_does_what_it_would_alone_and_is_recorded(
 ) -> None:
     """It deletes itself, stops the clocks, takes stderr away, counts operators, steps in a
     debugger, asks for all of `sys.monitoring`, and raises what has no words."""
+    if how == "debugged" and sys.version_info[:2] == (3, 13):
+        pytest.skip("its own pdb stops a line later while any tool hears of lines")
     text = (SCRIPTS / "unruly.py").read_text()
     script = tmp_path / "unruly.py"
     script.write_text(text)

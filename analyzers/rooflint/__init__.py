@@ -104,13 +104,17 @@ def explain_rule(name: str) -> str | None:
 def page_of(code: str) -> tuple[Path, str] | None:
     """The page that explains a rule or a limiter, and the heading; `None`: it is not at hand.
 
-    A clone and the VS Code extension bring the pages.
+    A clone and the VS Code extension have the pages beside the sources, a wheel within.
     """
     from pathlib import Path
 
     is_rule = explain_rule(code) is not None
-    page = Path(__file__).parents[2] / "docs" / ("rules.md" if is_rule else "verdicts.md")
-    return (page, code if is_rule else "verdicts") if page.is_file() else None
+    name, heading = ("rules.md", code) if is_rule else ("verdicts.md", "verdicts")
+    pages = (
+        folder / "docs" / name for folder in (Path(__file__).parents[2], Path(__file__).parent)
+    )
+    page = next(filter(Path.is_file, pages), None)
+    return None if page is None else (page, heading)
 
 
 def ignore_here(file: SourceFile, finding: Finding) -> Fix | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import contextlib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class _Alarm:
         self._calls = calls
         self._stopped = _thread.allocate_lock()
         self._stopped.acquire()
-        _thread.start_new_thread(self._run, ())
+        with contextlib.suppress(RuntimeError):  # Python is ending: nothing will be due any more
+            _thread.start_new_thread(self._run, ())
 
     def stop(self) -> None:
         if self._stopped.locked():

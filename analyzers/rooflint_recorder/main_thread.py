@@ -23,6 +23,15 @@ def raise_in(thread: int, error: type[BaseException]) -> None:
     raise_soon(ctypes.c_ulong(thread), ctypes.py_object(error))
 
 
+def raise_after_us(error: type[BaseException]) -> None:
+    """Raise an error in the main thread, which runs this: below us, in the script."""
+    main = threading.main_thread().ident or 0
+    if sys.version_info < (3, 13):
+        raise_in(main, error)
+    else:  # It would be raised at once: another thread has its turn only after we are done.
+        _thread.start_new_thread(raise_in, (main, error))
+
+
 class OnMainThread:
     """A call that any thread can ask for, again if need be: none comes amid our own code.
 
@@ -35,13 +44,16 @@ class OnMainThread:
     def __init__(self, call: Callable[[], None]) -> None:
         def run(_: int | None) -> int:
             interrupted = sys._getframe(1)
+            raised: type[BaseException] | None = None
             try:
                 if not interrupted.f_code.co_filename.startswith(OURS):
                     call()
             except BaseException as error:  # Ctrl-C has come meanwhile: it is the script's
-                raise_in(threading.main_thread().ident or 0, type(error))
+                raised = type(error)
             finally:
                 self._turn.release()
+            if raised is not None:
+                raise_after_us(raised)
             return 0
 
         self._callback = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(run)
