@@ -1087,6 +1087,9 @@ def test_on_a_port_of_this_machine_it_serves_the_same():
         assert process.stderr
         said = process.stderr.readline().decode()
         address = said.rpartition(" ")[2].strip().rpartition(":")
+        if sys.platform == "linux":  # where all of 127.0.0.0/8 is this machine
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.2", int(address[2])))
         with socket.create_connection((address[0], int(address[2]))) as connection:
             body = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{}}}'
             connection.sendall(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
