@@ -217,7 +217,7 @@ def test_an_editor_that_shows_the_diagnostic_beside_the_card_hears_it_once():
         LineReport(PATH, 65, (FINDING,)), None, None, markdown=True, beside=(FINDING,)
     )
     assert shown and "waits for the GPU" not in shown
-    assert "loss is on the GPU since here (line 61)" in shown
+    assert "loss is on the GPU since here" not in shown
     assert "→ Quick fix: Read it once after the loop" in shown
 
 
@@ -364,6 +364,11 @@ def test_a_line_with_nothing_to_say_has_a_card_of_one_line():
     assert shown and shown.endswith("\n\n[Show](command:x)")
     worth = replace(cost, idle_us={"host": 200.0 * STEPS})
     assert "launch less" in card(LineReport(PATH, 7, cost=worth, verdict=small))
+
+
+def test_in_vs_code_names_of_numbers_are_not_broken():
+    shown = make_card(MEASURED, RECORDING, None, markdown=True, profile_command="profile")
+    assert shown and "| GPU\N{NO-BREAK SPACE}time | 100 µs forward" in shown
 
 
 def test_the_line_that_calls_backward_says_where_its_work_is_told():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 import rooflint
@@ -86,8 +86,8 @@ def make_card(
 
     `docs` explains the rule of the line's finding. `profile_command` is one of the editor's own,
     which a link in the card may start; `change` is what the line costs more or less than before;
-    the messages of the findings `beside` stand beside the card; `code` is the line's text;
-    `links` stand below what there is to say; `text_of` gives the text of a notebook.
+    the findings `beside` are told beside the card, with what explains them; `code` is the line's
+    text; `links` stand below what there is to say; `text_of` gives the text of a notebook.
     """
     if report.cost is None and not report.findings:
         return None
@@ -109,10 +109,9 @@ def make_card(
         lead.append(("", f"since the profile before: {change}"))
     rows = list(_rows(report, recording)) if recording else []
     if markdown:
-        # VS Code's cards are narrow: let it break values, and not what they are called.
-        width = max((len(row.name) for row in rows), default=0) if profile_command else 0
-        names = f"{'&nbsp;' * width} " if width else ""
-        card = _markdown(lead, rows, f"| {names}| {_per(recording)} | |", docs)
+        if profile_command:  # VS Code's cards are narrow: values are broken, not their names.
+            rows = [replace(row, name=row.name.replace(" ", "\N{NO-BREAK SPACE}")) for row in rows]
+        card = _markdown(lead, rows, f"| | {_per(recording)} | |", docs)
         if recording is None and profile_command:
             link = f"[Profile This File](command:{profile_command})"
             return card.replace(f"\n{NOT_PROFILED}", f"\nWhat it costs: {link}")
@@ -213,6 +212,8 @@ def _findings(
         because: list[str] = []
         for why in finding.because:
             path, line = why.span.path, why.span.line
+            if finding in beside and not is_notebook(path):
+                continue  # It is told beside the card as well; of notebooks without the cell.
             text = text_of(path) if is_notebook(path) else None
             because.append(f"{why.message} ({name_line(path, line, text or '')})")
         if because:
