@@ -13,6 +13,8 @@ from rooflint.plain import plain
 from rooflint.source import SourceFile
 
 _LONGEST_QUOTE = 60
+_LONGEST_FIXED = 3_000
+"""Lines of a statement in which fixes are looked for: each takes time in proportion to them."""
 
 
 @plain
@@ -54,7 +56,7 @@ def waits(
         severity=_severity(stop),
         certainty="certain" if wait.sure else "likely",
         heat=stop.heat,
-        fixes=tuple(fixes),
+        fixes=tuple(fixes) if len(wait.site.block.lines) <= _LONGEST_FIXED else (),
         because=tuple(because_of(file, stop)),
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from rooflint.flow import library, names, objects, places, python_calls, tensors
-from rooflint.flow.facts import CallFrom, Loop, Path, PathItem
+from rooflint.flow.facts import CallFrom, Loop, Path, PathItem, Wait
 from rooflint.flow.machine import MOST_STATEMENTS_ELSEWHERE, Call, Trace, fixed_items
 from rooflint.flow.values import (
     NONE,
@@ -296,24 +296,34 @@ def call_function(it: Interpreter, function: Function, receiver: Atom | None, ca
         machine.leave_elsewhere()
     still = coarse or not machine.changed_since(write, tick)
     if key is not None and still and not trace.used_clock:
-        trace.waits = {
-            k: [replace(w, path=w.path[base:]) for w in ws[:24]] for k, ws in trace.waits.items()
-        }
-        trace.work = _by_loops(trace.work, base)
+        near = ((k, [w for w in ws[:24] if _is_near(w, base)]) for k, ws in trace.waits.items())
+        trace.waits = {k: [replace(w, path=w.path[base:]) for w in ws] for k, ws in near if ws}
+        trace.work = _by_effect(trace.work, base)
         given = [i for i, v in enumerate(call.arguments) if coarse and v == value]
         gives = given[0] if given and isinstance(value[0], (Function, Class)) else None
         it.memo[key] = Known(len(machine.writes), tick, value, trace, gives, len(it.changes))
     return value
 
 
-def _by_loops(work: dict[Path, float], base: int) -> dict[Path, float]:
-    """The work below a call by the loops that repeat it, whatever the calls on the way: of those
-    there are twice as many with each function that calls the next one twice."""
-    found: dict[Path, float] = {}
+def _is_near(wait: Wait, base: int) -> bool:
+    """Whether a wait is not further below a call than calls are followed."""
+    return len(wait.path) - base < _DEEPEST_CALL or (
+        sum(isinstance(item, CallFrom) for item in wait.path[base:]) < _DEEPEST_CALL
+    )
+
+
+def _by_effect(work: dict[Path, float], base: int) -> dict[Path, float]:
+    """The work below a call by what it means for the loops around that: one way for each kind.
+
+    A function that calls many would have the ways to all of them, and so would who calls it.
+    """
+    found: dict[tuple[bool, bool], tuple[float, Path]] = {}
     for path, rank in work.items():
         loops = tuple(item for item in path[base:] if isinstance(item, Loop))
-        found[loops] = max(rank, found.get(loops, 0.0))
-    return found
+        kind = all(o.transparent for o in loops), any(o.is_data or o.is_pass for o in loops)
+        if kind not in found or found[kind][0] < rank:
+            found[kind] = rank, loops
+    return {loops: rank for rank, loops in found.values()}
 
 
 def run_generator(

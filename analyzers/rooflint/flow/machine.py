@@ -37,11 +37,15 @@ _ONLY_OF_TENSORS = frozenset(("item", "tolist", "cpu", "copy"))
 """Nothing but a tensor could be asked for these."""
 MOST_STATEMENTS = 80_000
 """Statements and calls that are followed in one file."""
+MOST_REPEATED = 200_000
+"""Waits of functions that are found once more, since the functions are called once more."""
 MOST_STATEMENTS_UNASKED = 4_000
 ENOUGH_STATEMENTS, ENOUGH_AT_ONCE = 1_200, 300
 """After which what nothing calls follows no more functions: in the end, and right after an edit."""
 MOST_STATEMENTS_ELSEWHERE = 300
 """In other files, for what nothing calls."""
+_MOST_USED = 500
+"""Functions and names; with more of them something rests on everything."""
 
 
 class OutOfBudget(Exception):
@@ -88,15 +92,25 @@ class Uses:
     """The names of the module that were read."""
     binds: set[str] = field(default_factory=set[str])
     """Those that were given a value."""
+    are_all: bool = False
+    """Too many to be told one by one."""
 
     def add(self, other: Uses) -> None:
-        self.blocks |= other.blocks
-        self.names |= other.names
         self.binds |= other.binds
+        self.are_all = self.are_all or other.are_all
+        if not self.are_all:
+            self.blocks |= other.blocks
+            self.names |= other.names
+            self.are_all = len(self.blocks) + len(self.names) > _MOST_USED
+        if self.are_all:
+            self.blocks.clear()
+            self.names.clear()
 
     def rests_on(self, changed: Uses) -> bool:
         """Whether anything of it has changed."""
-        return not (self.blocks.isdisjoint(changed.blocks) and self.names.isdisjoint(changed.names))
+        return self.are_all or not (
+            self.blocks.isdisjoint(changed.blocks) and self.names.isdisjoint(changed.names)
+        )
 
 
 @changing
@@ -160,7 +174,7 @@ class Machine:
         """When each copy to the host was queued that did not wait for its end."""
         self.wait_is_explicit = False
         self.last_sync: int | None = None
-        self.steps = 0
+        self.steps = self.repeated = 0
         self.limit = MOST_STATEMENTS
         self.cancelled: Event | None = None
         """Set by another thread: the next statement is not followed."""
@@ -373,7 +387,7 @@ class Machine:
     def begin_again(self) -> None:
         """Be where the program starts, with all statements ahead that may be followed."""
         self.start_aside()
-        self.steps = self.steps_elsewhere = 0
+        self.steps = self.steps_elsewhere = self.repeated = 0
         self.limit = MOST_STATEMENTS
         self.running.clear()
         self.elsewhere_since = None
@@ -382,6 +396,9 @@ class Machine:
     def replay(self, trace: Trace, prefix: Path) -> None:
         """The effects of a run that is not repeated."""
         self.uses.add(trace.uses)
+        self.repeated += sum(map(len, trace.waits.values()))
+        if self.repeated > MOST_REPEATED:
+            raise OutOfBudget
         for waits in trace.waits.values():
             for wait in waits:
                 self.record(replace(wait, path=prefix + wait.path))
@@ -503,6 +520,11 @@ class Machine:
         del self.running[depth:]
         if not any(function.is_elsewhere for function in self.running):
             self.elsewhere_since = None
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no more of the file is to be followed."""
+        return self.steps > MOST_STATEMENTS or self.repeated > MOST_REPEATED
 
     def count(self) -> None:
         self.steps += 1

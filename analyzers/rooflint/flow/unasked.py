@@ -177,7 +177,7 @@ def _within_budget(
     try:
         yield
     except OutOfBudget:
-        if machine.steps > MOST_STATEMENTS:
+        if machine.is_spent:
             raise
         machine.return_to(place)
         it.escapes = []

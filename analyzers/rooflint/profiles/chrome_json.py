@@ -331,7 +331,7 @@ class _Decoder:
                 category = str(event.get("cat", ""))
                 if category not in _UNREAD and (event.get("ph") == "X" or category == FLOW):
                     events[category].append(_PlainEvent(event))
-                if "cat" in event:
+                if "cat" in event and category.isprintable():  # No type is called by half a sign.
                     new[category] = None
         if self._quick is not None and not new.keys() <= self._categories.keys():
             self._categories |= new

@@ -187,16 +187,34 @@ def siblings_of(site: Site, statement: ast.stmt) -> list[ast.stmt] | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What a loop holds."""
+
+    nodes: frozenset[int]
+    """By identity."""
+    names: dict[str, list[ast.Name]]
+    may_return: bool
+    """The function may be left from within."""
+
+
+@lru_cache(maxsize=16)
+def inside_of(loop: ast.AST) -> Inside:
+    """One walk for all findings of a loop."""
+    nodes = [*ast.walk(loop)]
+    names: dict[str, list[ast.Name]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            names.setdefault(node.id, []).append(node)
+    leaves = any(isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom)) for n in nodes)
+    return Inside(frozenset(map(id, nodes)), names, leaves)
+
+
 def starts_at_zero(scope: Scope, name: str, loop: ast.AST) -> bool:
     """Whether the only thing a name is given in a scope, outside of the loop, is a zero."""
-    inside = {id(n) for n in ast.walk(loop)}
+    inside = inside_of(loop).nodes
     given = [n for n in scope.names[name] if isinstance(n.ctx, ast.Store) and id(n) not in inside]
     return bool(given) and all(id(n) in scope.zeros for n in given)
-
-
-def may_return(loop: ast.AST) -> bool:
-    """Whether the function may be left from within a loop."""
-    return any(isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom)) for n in ast.walk(loop))
 
 
 def called_name(node: ast.Call) -> str:

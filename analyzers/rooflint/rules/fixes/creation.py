@@ -13,6 +13,7 @@ from rooflint.rules.edits import (
     before,
     called_name,
     indent_of,
+    inside_of,
     left_out,
     scope_of,
     statement_of,
@@ -86,10 +87,10 @@ def make_before_loop(file: SourceFile, stop: Stop) -> Iterator[Fix]:
     ):
         return
     name, scope = statement.targets[0].id, scope_of(file, site)
-    given = [n for n in ast.walk(turns) if isinstance(n, ast.Name) and n.ctx.__class__ is ast.Store]
-    changing = {n.id for n in given}
+    names = inside_of(turns).names
+    changing = {of for of, uses in names.items() if any(map(_is_given, uses))}
     if (
-        sum(n.id == name for n in given) != 1
+        sum(map(_is_given, names.get(name, ()))) != 1
         or name in scope.shared
         or scope.is_changed_in_place(name)
         or not all(_leaves_as_it_is(scope, use) for use in scope.uses(name))
@@ -104,6 +105,10 @@ def make_before_loop(file: SourceFile, stop: Stop) -> Iterator[Fix]:
         "Make it once, before the loop",
         (Edit(before(file, loop.site), f"{text}\n{indent}"), gone),
     )
+
+
+def _is_given(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Store)
 
 
 def _is_exact(factory: str, made: ast.Call, scope: Scope) -> bool:

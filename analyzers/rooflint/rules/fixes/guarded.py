@@ -38,19 +38,17 @@ def read_where_used(file: SourceFile, stop: Stop) -> Iterator[Fix]:
     siblings = siblings_of(site, statement)
     if siblings is None or read is None:
         return
-    later = siblings[siblings.index(statement) + 1 :]
-    guards = [s for s in later if isinstance(s, ast.If) and not s.orelse and counts_steps(s.test)]
-    if not guards:
-        return
     scope = scope_of(file, site)
     if name in scope.shared:
         return
     uses = [n for n in scope.names[name] if n is not statement.targets[0]]
-    home = next(
-        (g for g in guards if all(any(u is n for s in g.body for n in ast.walk(s)) for u in uses)),
-        None,
-    )
-    if home is None or not uses or any(not isinstance(u.ctx, ast.Load) for u in uses):
+    home = _guard_around(uses[0], statement, scope) if uses else None
+    if home is None or siblings.index(home) < siblings.index(statement):
+        return
+    if any(
+        not isinstance(u.ctx, ast.Load) or _guard_around(u, statement, scope) is not home
+        for u in uses
+    ):
         return
     suffix = "" if has_detach(read) else ".detach()"
     suffix += "" if scope.makes_own(read) else ".clone()"
@@ -68,3 +66,13 @@ def read_where_used(file: SourceFile, stop: Stop) -> Iterator[Fix]:
             edits.append(Edit(before(file, at), f"{number}("))
         edits.append(Edit(behind(file, at), ")" if number else ".item()"))
     yield Fix("Read it only on the steps that use it", tuple(edits))
+
+
+def _guard_around(use: ast.AST, statement: ast.stmt, scope: Scope) -> ast.If | None:
+    """The condition on the number of the step, beside a statement, that lets a use through."""
+    block, inner, node = scope.parents.get(id(statement)), use, scope.parents.get(id(use))
+    while node is not None and scope.parents.get(id(node)) is not block:
+        inner, node = node, scope.parents.get(id(node))
+    if not isinstance(node, ast.If) or node.orelse or not counts_steps(node.test):
+        return None
+    return node if inner in node.body else None

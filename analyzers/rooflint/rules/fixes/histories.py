@@ -11,8 +11,8 @@ from rooflint.rules.edits import (
     as_tensor,
     has_detach,
     indent_of,
+    inside_of,
     line_after,
-    may_return,
     name_of_torch,
     parents_in,
     read_of,
@@ -35,7 +35,7 @@ def keep_on_device(file: SourceFile, stop: Stop) -> Iterator[Fix]:
         loop.site.block is not site.block
         or not isinstance(turns, (ast.For, ast.While))
         or turns.orelse
-        or may_return(turns)
+        or inside_of(turns).may_return
         or not isinstance(append, ast.Call)
         or not isinstance(statement, ast.Expr)
         or statement.value is not append
@@ -49,8 +49,7 @@ def keep_on_device(file: SourceFile, stop: Stop) -> Iterator[Fix]:
     if isinstance(called, ast.Name) and called.id != stop.wait.detail:
         return
     scope, name = scope_of(file, site), append.func.value.id
-    inside = {id(n) for n in ast.walk(turns)}
-    if name in scope.shared or sum(id(n) in inside for n in scope.uses(name)) != 1:
+    if name in scope.shared or len(inside_of(turns).names.get(name, ())) != 1:
         return
     around = siblings_of(loop.site, turns)
     if around is None or not _starts_empty(around[: around.index(turns)], name):

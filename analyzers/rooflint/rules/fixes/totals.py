@@ -14,8 +14,8 @@ from rooflint.rules.edits import (
     counts_steps,
     has_detach,
     indent_of,
+    inside_of,
     line_after,
-    may_return,
     read_of,
     scope_of,
     starts_at_zero,
@@ -40,7 +40,7 @@ def add_up_on_device(file: SourceFile, stop: Stop) -> Iterator[Fix]:
     if (
         not isinstance(turns, (ast.For, ast.While))
         or turns.orelse
-        or may_return(turns)
+        or inside_of(turns).may_return
         or kind not in _reads(site)
     ):
         return
@@ -51,13 +51,15 @@ def add_up_on_device(file: SourceFile, stop: Stop) -> Iterator[Fix]:
     if not _is_read_times_number(value, site.node, kind, scope):
         return
     name = target.id
-    if name in scope.shared or not starts_at_zero(scope, name, turns):
+    if name in scope.shared:
         return
     guards = [s for s in turns.body if isinstance(s, ast.If) and counts_steps(s.test)]
     guards = [g for g in guards if _within(g.body, name) and statement not in ast.walk(g)]
     looks = [s for g in guards for s in g.body]
     allowed = {id(n) for s in (statement, *looks) for n in ast.walk(s)}
-    if any(id(n) not in allowed for n in ast.walk(turns) if _is_name(n, name)):
+    if any(id(n) not in allowed for n in inside_of(turns).names.get(name, ())):
+        return
+    if not starts_at_zero(scope, name, turns):
         return
     suffix = ""
     if kind == "float":
