@@ -25,7 +25,7 @@ from rooflint.flow import DeviceFlow, Following, Imports, Project, Told, hear, t
 from rooflint.model import Finding, RooflintError
 from rooflint.notebooks import OtherLanguage, is_notebook, with_fixes_in_cells
 from rooflint.notebooks import place as named_place
-from rooflint.rules import judge
+from rooflint.rules import entangled, judge
 from rooflint.source import SourceFile
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ class Said(NamedTuple):
     """Folders in which nothing had been looked for before."""
     is_whole: bool = True
     """No fault of ours came in between."""
+    note: str | None = None
+    """What was left out of it."""
 
 
 class Checker:
@@ -108,6 +110,7 @@ class Checker:
             },
             used=following.used,
             looked_in=tuple(islice(program.listed, self._looked_in, None)),
+            note=None if flow.is_whole else entangled(path),
         )
         self._looked_in = len(program.listed)
         return said

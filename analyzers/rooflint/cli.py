@@ -124,6 +124,8 @@ def _check_paths(options: argparse.Namespace) -> int:
         failed |= bool(said.problem) or not said.is_whole
         if said.problem:
             _say(said.problem)
+        if said.note:
+            _say(said.note)
         if said.aside and name in paths:
             _say(said.aside)
     findings.sort(key=lambda finding: finding.span)

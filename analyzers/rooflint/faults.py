@@ -5,6 +5,15 @@ from __future__ import annotations
 _told: set[tuple[str, str]] = set()
 
 
+def say_once(sentence: str) -> None:
+    """Log what a user may want to know, the first time."""
+    import logging
+
+    if (sentence, "") not in _told:
+        _told.add((sentence, ""))
+        logging.getLogger("rooflint").warning("%s", sentence)
+
+
 def tell(cost: str, fault: Exception) -> None:
     """Log a fault by what it cost, such as `item-in-loop was left out for train.py`."""
     import logging

@@ -14,7 +14,7 @@ from rooflint.config import Config, Configs, real_path
 from rooflint.model import RooflintError
 from rooflint.notebooks import SUFFIX, is_notebook, read_notebook
 from rooflint.patterns import Patterns
-from rooflint.regular import read_regular
+from rooflint.regular import TooLarge, read_regular
 
 if TYPE_CHECKING:
     from threading import Event
@@ -141,6 +141,10 @@ def read_text(path: Path) -> str:
     try:
         text = read_regular(path)
         return text.decode(_encoding_of(text))
+    except TooLarge as error:
+        raise RooflintError(
+            f"{path} is not read, since {error}: split it, or name it in tool.rooflint.exclude."
+        ) from error
     except OSError as error:
         raise RooflintError(
             f"{path} cannot be read ({error.strerror}): check its permissions."

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rooflint.files import user_cache
+from rooflint.regular import MOST_NOTEBOOK_BYTES
 from rooflint.version import __version__
 
 _MOST_DAYS = 30
@@ -107,7 +108,8 @@ class Contents(dict[str, bytes]):
     def __missing__(self, path: str) -> bytes:
         self[path] = b""
         with suppress(OSError), open(path, "rb", buffering=0) as stream:
-            if os.fstat(stream.fileno()).st_mtime <= self._since:
+            known = os.fstat(stream.fileno())
+            if known.st_mtime <= self._since and known.st_size <= MOST_NOTEBOOK_BYTES:
                 self[path] = _digest(stream.read())
         return self[path]
 

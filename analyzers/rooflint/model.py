@@ -27,8 +27,15 @@ Limiter = Literal[
 ]
 
 
+_CONTROLS = dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029), " ")
+
+
 class RooflintError(Exception):
     """Something the user can mend. Its text is one sentence to show, ending in what to do."""
+
+    def __init__(self, sentence: str):
+        # Names within it may hold what begins a line, or steers a terminal.
+        super().__init__(sentence.translate(_CONTROLS))
 
 
 class ProfileError(RooflintError):

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, cast
 
 from rooflint.model import Edit, Finding, Fix, RooflintError
 from rooflint.plain import plain, replace
-from rooflint.regular import read_regular
+from rooflint.regular import MOST_NOTEBOOK_BYTES, TooLarge, read_regular
 
 SUFFIX = ".ipynb"
 
@@ -100,7 +100,9 @@ def read_notebook(path: Path) -> str:
     Raises `RooflintError`; `OtherLanguage` if it is written in another one.
     """
     try:
-        text = read_regular(path).decode("utf-8-sig")
+        text = read_regular(path, MOST_NOTEBOOK_BYTES).decode("utf-8-sig")
+    except TooLarge as error:
+        raise RooflintError(f"{path} is not read, since {error}: clear its outputs.") from error
     except OSError as error:
         raise RooflintError(
             f"{path} cannot be read ({error.strerror}): check its permissions."

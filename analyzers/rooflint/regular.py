@@ -10,11 +10,30 @@ import errno
 import stat
 from pathlib import Path
 
+MOST_BYTES = 5_000_000
+"""Of a file of Python, and of settings. A syntax tree takes up to 700 times its text."""
+MOST_NOTEBOOK_BYTES = 100_000_000
+"""Pictures make up most of a large notebook; they are let go of one by one."""
 
-def read_regular(path: Path) -> bytes:
-    """The bytes of a file. Raises `OSError`, also where it is none."""
+
+class TooLarge(OSError):
+    """A file that is not read, since it would fill the memory."""
+
+    def __init__(self, most_bytes: int):
+        super().__init__(errno.EFBIG, f"it is larger than {most_bytes // 1_000_000} MB")
+
+    def __str__(self) -> str:
+        return self.strerror or ""
+
+
+def read_regular(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
+    """The bytes of a file. Raises `OSError`, also where it is none; `TooLarge`."""
     check_regular(path)
-    return path.read_bytes()
+    with path.open("rb") as file:
+        data = file.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        raise TooLarge(most_bytes)
+    return data
 
 
 def check_regular(path: Path) -> None:

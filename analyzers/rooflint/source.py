@@ -16,12 +16,14 @@ from rooflint.mend import TOO_DEEP, Tries, parse, read
 from rooflint.model import SourceSpan
 from rooflint.notebooks import is_notebook, plain_lines
 from rooflint.plain import plain
+from rooflint.regular import MOST_BYTES
 
 _CONTINUES = re.compile(r"(?:elif|else|except|finally)\b|[)\]}#\s]")
 _EMPTY = re.compile(r"\s*(?:#.*)?$")
 _LINE_OF_PIECE = re.compile(r" on line \d+| \(detected at line \d+\)")
 """The parser is given a piece of the file and counts from there."""
 _MOST_MERGES = 40
+TOO_LARGE = f"a file of more than {MOST_BYTES // 1_000_000} MB is not read"
 
 
 @plain
@@ -34,7 +36,7 @@ class SyntaxProblem:
     @property
     def remedy(self) -> str:
         """What to do about it."""
-        if self.message == TOO_DEEP:
+        if self.message in (TOO_DEEP, TOO_LARGE):
             return "split it to have it checked"
         return "mend the syntax and check again"
 
@@ -118,6 +120,9 @@ class SourceFile:
         lines = tuple(re.split(r"\r\n|\r|\n", plain) if "\r" in plain else plain.split("\n"))
         if is_notebook(path):
             lines = plain_lines(lines)
+        if len(text) > MOST_BYTES:
+            too_large = SyntaxProblem(SourceSpan(path, 1, 0, 1, 1), TOO_LARGE)
+            return SourceFile(path, text, lines, (), {}, too_large, marked)
         if previous is not None and previous.path == path and previous.blocks:
             placed = _after_edit(previous, lines)
         else:

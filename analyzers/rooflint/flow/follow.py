@@ -27,6 +27,8 @@ class DeviceFlow:
     timings: tuple[Timing, ...] = ()
     called: frozenset[ast.AST] = frozenset()
     """Its functions that other files are known to call."""
+    is_whole: bool = True
+    """Not so entangled that a part of the file was not followed."""
 
     @staticmethod
     def of(file: SourceFile) -> DeviceFlow:
@@ -125,10 +127,13 @@ def _flows(interpreter: Interpreter) -> dict[str, DeviceFlow]:
                 part(timing.site.block).timings.append(timing)
         for function in found.elsewhere:
             part(function.block).called.add(function.node)
-    return {
+    flows = {
         path: together([DeviceFlow(tuple(p.stops), tuple(p.timings), frozenset(p.called))])
         for path, p in parts.items()
     }
+    if not interpreter.is_whole:
+        flows[file.path] = replace(flows.get(file.path, DeviceFlow()), is_whole=False)
+    return flows
 
 
 def _stops(found: Found) -> tuple[Stop, ...]:
@@ -142,14 +147,16 @@ def together(flows: Iterable[DeviceFlow]) -> DeviceFlow:
     stops: dict[tuple[int, str], Stop] = {}
     timings: dict[int, Timing] = {}
     called: frozenset[ast.AST] = frozenset()
+    is_whole = True
     for flow in flows:
+        is_whole = is_whole and flow.is_whole
         called |= flow.called
         for stop in flow.stops:
             key = (id(stop.wait.site.node), stop.wait.operation)
             stops[key] = min(stop, stops.get(key, stop), key=_order)
         for timing in flow.timings:
             timings.setdefault(id(timing.site.node), timing)
-    return DeviceFlow(tuple(stops.values()), tuple(timings.values()), called)
+    return DeviceFlow(tuple(stops.values()), tuple(timings.values()), called, is_whole)
 
 
 def _order(stop: Stop) -> tuple[int, bool, int]:

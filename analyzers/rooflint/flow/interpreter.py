@@ -72,6 +72,8 @@ class Interpreter:
         self.memo: dict[tuple[Any, ...], calls.Known] = {}
         self.runs: dict[int, int] = {}
         """How often a function was called."""
+        self.is_whole = True
+        """All of the file was followed."""
         self.root = module_frame("__main__")
         self.pieces: dict[Block | Function, Found] = {}
         """What following each statement of the module found, and each function that none calls."""
@@ -99,7 +101,7 @@ class Interpreter:
             self.settings = self.machine.settings()
             unasked.run_the_rest(self, called)
         except OutOfBudget:
-            return
+            self.is_whole = False
 
     def let_go(self) -> None:
         """Take apart what was followed: its objects hold each other, and nothing else need."""

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from rooflint.model import Because, Finding
 from rooflint.notebooks import cell_at, name_line, place
 
+_LONGEST_LINE = 400
+"""Characters; of longer lines the part around what is underlined is shown."""
 _PLURAL = {"error": "errors", "warning": "warnings", "information": "notes", "hint": "hints"}
 
 
 def render(findings: Iterable[Finding], texts: Mapping[str, str]) -> str:
     """Each finding under its line of source, then a summary line. `texts` are the files by path."""
     findings = list(findings)
-    parts = [_excerpt(finding, texts) for finding in findings]
+    lines = {path: _lines_of(text) for path, text in texts.items()}
+    parts = [_excerpt(finding, texts, lines.get(finding.span.path, [])) for finding in findings]
     return "\n\n".join([*parts, _summary(findings)])
 
 
-def _excerpt(finding: Finding, texts: Mapping[str, str]) -> str:
+def _lines_of(text: str) -> list[str]:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def _excerpt(finding: Finding, texts: Mapping[str, str], lines: Sequence[str]) -> str:
     span = finding.span
     text = texts.get(span.path, "")
-    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     source = lines[span.line - 1] if span.line <= len(lines) else ""
     shift = 1 if span.line == 1 and text.startswith("\ufeff") else 0
     start = span.column - shift
     end = span.end_column - shift if span.end_line == span.line else len(source)
+    source, start, end = _window(source, start, end)
     cell = cell_at(span.path, span.line, text)
     number = str(cell.line(span.line) if cell else span.line)
     gutter = " " * len(number)
@@ -44,6 +51,17 @@ def _excerpt(finding: Finding, texts: Mapping[str, str]) -> str:
     if finding.fixes:
         shown.append(f"{gutter} | Quick fix: " + " · ".join(fix.title for fix in finding.fixes))
     return "\n".join(shown)
+
+
+def _window(line: str, start: int, end: int) -> tuple[str, int, int]:
+    """A line that is not too long to be read, and where its columns `start` and `end` are then."""
+    if len(line) <= _LONGEST_LINE:
+        return line, start, end
+    first = max(0, min(start - _LONGEST_LINE // 4, len(line) - _LONGEST_LINE))
+    last = first + _LONGEST_LINE
+    before, behind = "…" if first else "", "…" if last < len(line) else ""
+    moved = first - len(before)
+    return f"{before}{line[first:last]}{behind}", start - moved, min(end, last) - moved
 
 
 def _because(why: Because, path: str, texts: Mapping[str, str]) -> str:

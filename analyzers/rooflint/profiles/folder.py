@@ -38,6 +38,8 @@ from rooflint.profiles.torch_trace import load_timeline, recording_of
 from rooflint.regular import read_regular
 
 FORMAT = 1
+MOST_META_BYTES = 20_000_000
+"""Of `meta.json`: a hundred times what a large program makes."""
 
 _IMPORT = re.compile(r"\s*(?:import|from)\s")
 SCRIPT_ENDED = "the script ended"
@@ -87,7 +89,7 @@ def _stays_inside(folder: Path, recordings: Path) -> bool:
 def _listed(folder: Path) -> Listed:
     text = b""
     try:
-        text = read_regular(folder / "meta.json")
+        text = read_regular(folder / "meta.json", MOST_META_BYTES)
         meta = _object(json.loads(text.decode("utf-8")))
     except (OSError, ValueError, RecursionError):
         meta = {}
@@ -281,7 +283,7 @@ def _is_import(text: str, line: int) -> bool:
 def _read_meta(folder: Path) -> dict[str, Any]:
     path = folder / "meta.json"
     try:
-        meta = _object(json.loads(read_regular(path)))
+        meta = _object(json.loads(read_regular(path, MOST_META_BYTES)))
     except FileNotFoundError as error:
         raise ProfileError(
             f"{folder} is no recording: it has no meta.json; "

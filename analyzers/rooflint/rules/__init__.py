@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from rooflint.config import Config, closest
+from rooflint.faults import say_once
 from rooflint.flow import DeviceFlow, Project
 from rooflint.ignore import ignores_in
 from rooflint.model import Finding, Fix, RooflintError
@@ -31,7 +32,7 @@ from rooflint.rules import (
     unknown_rule,
     unused_ignore,
 )
-from rooflint.source import SourceFile
+from rooflint.source import TOO_LARGE, SourceFile
 
 RULES: tuple[Rule, ...] = (
     blocking_copy.RULE,
@@ -62,9 +63,22 @@ def check_file(
     file: SourceFile, config: Config | None = None, project: Project | None = None
 ) -> tuple[Finding, ...]:
     """All findings of one file, in order of their place."""
-    if project is not None:
-        return judge(file, project.flow_of(file), config)
-    return judge(file, DeviceFlow.of(file), config) if "torch" in file.text else ()
+    if project is None and "torch" not in file.text:
+        return ()
+    flow = project.flow_of(file) if project is not None else DeviceFlow.of(file)
+    if not flow.is_whole:
+        say_once(entangled(file.path))
+    if file.syntax_error is not None and file.syntax_error.message == TOO_LARGE:
+        say_once(f"{file.path}: {TOO_LARGE}: {file.syntax_error.remedy}")
+    return judge(file, flow, config)
+
+
+def entangled(path: str) -> str:
+    """What to say of a file that was followed in part."""
+    return (
+        f"{path} was checked in part: its functions call each other so often that they are not all"
+        " followed; split it to have all of it checked"
+    )
 
 
 def judge(file: SourceFile, flow: DeviceFlow, config: Config | None = None) -> tuple[Finding, ...]:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from rooflint.flow import Site
 from rooflint.flow.torch_calls import NEW_TENSORS
 from rooflint.model import Edit, SourceSpan
-from rooflint.plain import changing, field
+from rooflint.plain import changing, field, plain
 from rooflint.source import Block, SourceFile
 
 _OFTEN_MODULES = frozenset(("criterion", "loss_fn", "loss_func", "loss_function", "model", "net"))
@@ -187,7 +187,7 @@ def siblings_of(site: Site, statement: ast.stmt) -> list[ast.stmt] | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@plain
 class Inside:
     """What a loop holds."""
 

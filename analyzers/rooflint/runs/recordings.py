@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from rooflint.model import ProfileError
+from rooflint.profiles.folder import MOST_META_BYTES
 from rooflint.regular import read_regular
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def check_room(request: ProfileRequest, folder: Path) -> None:
 def read_meta(folder: Path) -> dict[str, Any]:
     """What the recorder said of its run; empty if it was not able to say anything."""
     try:
-        found: object = json.loads(read_regular(folder / META))
+        found: object = json.loads(read_regular(folder / META, MOST_META_BYTES))
     except (OSError, ValueError):
         return {}
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from rooflint.flow import Site, Stop
 from rooflint.model import Edit, Fix
 from rooflint.rules.edits import (
+    Scope,
     as_tensor,
     before,
     behind,

@@ -1,0 +1,215 @@
+"""What is too large, too long or too entangled: it is said, and costs neither hours nor memory."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rooflint
+from rooflint import faults, regular
+from rooflint.cli import CLEAN, FAILED, main
+from rooflint.flow import machine
+from rooflint.model import ProfileError, RooflintError
+from rooflint.profiles import folder as recording_folder
+
+HEAD = "import torch\nx = torch.ones(3).cuda()\nfor i in range(9):\n    x.sum().item()\n"
+RECORDINGS = Path(__file__).parent / "profiles" / "recordings"
+
+
+@pytest.fixture(autouse=True)
+def nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults, "_told", set())
+
+
+def check(text: str) -> list[str]:
+    return [finding.rule for finding in rooflint.check(rooflint.open_source("a.py", text))]
+
+
+# --- sizes ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["train.py", "train.ipynb", "pyproject.toml"])
+def test_a_file_that_would_fill_the_memory_is_not_read_and_that_is_said(
+    name: str, tmp_path: Path, capsys: Any
+) -> None:
+    """It takes no disk either: it is one hole."""
+    (tmp_path / "small.py").write_text(HEAD)
+    with (tmp_path / name).open("wb") as file:
+        file.truncate(20_000_000_000)
+    assert main(["check", str(tmp_path)]) in (FAILED, 1)
+    shown = capsys.readouterr()
+    assert "item-in-loop" in shown.out
+    (said,) = [line for line in shown.err.splitlines() if name in line]
+    remedies = {
+        "train.py": "larger than 5 MB: split it, or name it in tool.rooflint.exclude.",
+        "train.ipynb": "larger than 100 MB: clear its outputs.",
+        "pyproject.toml": "cannot be read, so it is left aside.",
+    }
+    assert said.endswith(remedies[name])
+
+
+def test_a_meta_json_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / ".rooflint" / "recordings" / "one"
+    shutil.copytree(RECORDINGS / "trainer_h200", folder)
+    with (folder / "meta.json").open("r+b") as file:
+        file.truncate(20_000_000_000)
+    with pytest.raises(ProfileError, match=r"meta.json cannot be read \(it is larger than 20 MB\)"):
+        rooflint.read_recording(folder)
+    rooflint.list_recordings(tmp_path)
+    assert recording_folder.MOST_META_BYTES == 20_000_000
+
+
+def test_an_open_text_that_is_too_long_is_said_once_and_not_parsed(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("rooflint.source.MOST_BYTES", 1000)
+    text = HEAD + "x.sum().item()\n" * 100
+    for path in ("open.py", "open.py"):
+        assert not rooflint.check(rooflint.open_source(path, text))
+    (said,) = [message for message in caplog.messages if "open.py" in message]
+    assert said == ("open.py: a file of more than 5 MB is not read: split it to have it checked")
+
+
+def test_a_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(b"#" * regular.MOST_BYTES)
+    assert len(regular.read_regular(path)) == regular.MOST_BYTES
+    path.write_bytes(b"#" * (regular.MOST_BYTES + 1))
+    with pytest.raises(regular.TooLarge):
+        regular.read_regular(path)
+
+
+def test_an_error_is_one_line_whatever_names_hold() -> None:
+    error = RooflintError("a\nb\r\x1b[31mc\u2028.py is none: \ud800 é")
+    assert str(error) == "a b  [31mc .py is none: \ud800 é"
+
+
+# --- entanglement -----------------------------------------------------------------------
+
+
+def test_a_file_that_is_followed_in_part_is_said(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + "x.sum()\n" * 500)
+    assert main(["check", str(path)]) == 1
+    assert not capsys.readouterr().err
+    monkeypatch.setattr(machine, "MOST_STATEMENTS", 300)
+    assert main(["check", str(path)]) == 1, "what was found until there is told"
+    said = capsys.readouterr().err
+    assert said.startswith(f"rooflint: {path} was checked in part: ") and said.count("\n") == 1
+    for _ in range(2):
+        project = rooflint.open_project(lambda: [str(path)], lambda _: path.read_text())
+        file = rooflint.open_source(str(path), path.read_text())
+        assert rooflint.check(file, None, project)
+    assert len([m for m in caplog.messages if "in part" in m]) == 1
+
+
+def chain(count: int) -> str:
+    """Each function calls the one before it, within a condition on a tensor."""
+    return HEAD + "".join(
+        f"def f{n}(x):\n    y = x.cuda()\n    for k in range(3):\n        y = y * {n}\n"
+        f"    if y.sum() > {n}:\n        return f{max(0, n - 1)}(y)\n    return y\n\n\n"
+        for n in range(count)
+    )
+
+
+def layers(deep: int, wide: int) -> str:
+    """Each function calls all of those of the layer below."""
+    text = HEAD
+    for n in range(deep):
+        for k in range(wide):
+            text += f"def f{n}_{k}(x):\n    y = x.cuda()\n    if y.sum() > {n}: y = y + 1\n"
+            text += "".join(f"    y = f{n - 1}_{j}(y)\n" for j in range(wide if n else 0))
+            text += "    return y\n\n"
+    return text
+
+
+def long_loop(count: int) -> str:
+    return HEAD + "    x.sum().item()\n" * count
+
+
+def long_total(count: int) -> str:
+    return f"{HEAD}total = 0.0\nfor i in range(9):\n" + "    total += x.sum().item()\n" * count
+
+
+def conditions(count: int) -> str:
+    reads = "".join(
+        f"    v{n} = x.sum().item()\n    if i % 10 == 0: print(v{n})\n" for n in range(count)
+    )
+    return f"{HEAD}for i in range(9):\n{reads}"
+
+
+def test_waits_that_are_found_by_way_of_all_others_are_counted(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Sixty layers of ten functions took three minutes."""
+    assert check(layers(8, 4))
+    assert not caplog.messages
+    monkeypatch.setattr(machine, "MOST_REPEATED", 1_000)
+    assert check(layers(8, 4))
+    (said,) = caplog.messages
+    assert said.startswith("a.py was checked in part: ")
+
+
+@pytest.mark.parametrize(
+    ("make", "count"),
+    [
+        (chain, 100),
+        (long_loop, 200),
+        (long_total, 120),
+        (conditions, 80),
+    ],
+    ids=["chain", "loop", "totals", "conditions"],
+)
+def test_four_times_the_text_takes_no_more_than_a_few_times_as_long(
+    make: Callable[[int], str], count: int
+) -> None:
+    """Of squares it would be 16 times, of cubes 64 times."""
+    check(make(10))
+
+    def spent_s(text: str) -> float:
+        start = time.process_time()
+        assert check(text)
+        return time.process_time() - start
+
+    short, long = make(count), make(4 * count)
+    one = min(spent_s(short) for _ in range(3))
+    four = min(spent_s(long) for _ in range(2))
+    assert four < 10 * one, f"{one:.2f} s became {four:.2f} s"
+
+
+def test_what_is_printed_of_many_findings_takes_time_in_proportion_to_them(
+    tmp_path: Path, capsys: Any
+) -> None:
+    """A line of a megabyte is not printed whole for each."""
+    path = tmp_path / "train.py"
+    path.write_text(HEAD[: HEAD.index("\n    ")] + " " + "x.sum().item(); " * 400 + "pass\n")
+    assert main(["check", str(path)]) == 1
+    out = capsys.readouterr().out
+    assert out.count("item-in-loop") == 400
+    assert max(map(len, out.splitlines())) < 450
+    blocks = out.split("\n\n")[:-1]
+    for block in (blocks[0], blocks[200], blocks[399]):
+        _, source, underline, *_ = block.splitlines()
+        start = underline.index("~")
+        assert source[start : start + underline.count("~")] == "x.sum().item()"
+
+
+# --- an unreadable neighbour ------------------------------------------------------------
+
+
+def test_a_notebook_whose_language_has_two_lines_is_told_in_one(
+    tmp_path: Path, capsys: Any
+) -> None:
+    path = tmp_path / "a.ipynb"
+    path.write_text(json.dumps({"cells": [], "metadata": {"kernelspec": {"language": "a\nb"}}}))
+    assert main(["check", str(path)]) == CLEAN
+    said = capsys.readouterr().err
+    assert said == f"rooflint: {path} is a notebook in a b: only Python is read.\n"
