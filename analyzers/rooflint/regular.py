@@ -7,6 +7,7 @@ one waiting.
 from __future__ import annotations
 
 import errno
+import os
 import stat
 from pathlib import Path
 
@@ -30,9 +31,10 @@ def read_regular(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     """The bytes of a file. Raises `OSError`, also where it is none; `TooLarge`."""
     check_regular(path)
     with path.open("rb") as file:
-        data = file.read(most_bytes + 1)
-    if len(data) > most_bytes:
-        raise TooLarge(most_bytes)
+        # Asked for as much as it may be, Python would make room for that.
+        if os.fstat(file.fileno()).st_size > most_bytes:
+            raise TooLarge(most_bytes)
+        data = file.read()
     return data
 
 

@@ -12,7 +12,8 @@ def width(text: str) -> int:
 
 def clip(text: str, cells: int) -> str:
     """The text in at most so many cells; what was cut ends in "…"."""
-    text = printable(text)
+    # Ten signs may share a cell; a name of a megabyte need not be measured to be too long.
+    text = printable(text[: 10 * cells + 1])
     if width(text) <= cells:
         return text
     shown, used = "", 0
