@@ -24,7 +24,7 @@ RECORDINGS = Path(__file__).parent / "profiles" / "recordings"
 
 @pytest.fixture(autouse=True)
 def nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faults, "_told", set())
+    monkeypatch.setattr(faults, "_told", set[object]())
 
 
 def check(text: str) -> list[str]:

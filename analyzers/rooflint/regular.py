@@ -34,8 +34,7 @@ def read_regular(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
         # Asked for as much as it may be, Python would make room for that.
         if os.fstat(file.fileno()).st_size > most_bytes:
             raise TooLarge(most_bytes)
-        data = file.read()
-    return data
+        return file.read()
 
 
 def check_regular(path: Path) -> None:
