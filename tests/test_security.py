@@ -22,7 +22,8 @@ from recordings_by_hand import recording_of
 import rooflint
 from rooflint.model import LineCost
 from rooflint.remap import follow_file
-from rooflint_server.session import is_inside
+from rooflint_server.arguments import to_settings
+from rooflint_server.session import Settings, is_inside
 
 ROOT = Path(__file__).parent.parent
 OURS = [
@@ -230,13 +231,32 @@ def test_in_a_workspace_that_is_not_trusted_nothing_is_run_and_no_setting_names_
 def test_in_a_workspace_that_is_not_trusted_no_recording_is_read_by_itself(tmp_path: Path):
     recorded_elsewhere(tmp_path, tmp_path)
     uri = (tmp_path / "train.py").as_uri()
-    with RawEditor() as editor:
-        editor.begin(tmp_path, initializationOptions={"trusted": False})
-        editor.open(uri, TRAIN)
-        assert "waits for the GPU" in editor.hover(uri, ITEM_LINE)
-        time.sleep(1)
-        assert "nothing was measured" in editor.execute("page", uri)["message"]
-        assert editor.leave() == 0
+    took_s = 0.0
+    for trusted in (True, False):
+        with RawEditor() as editor:
+            editor.begin(tmp_path, initializationOptions={"trusted": trusted})
+            editor.tell("initialized")
+            began_s = time.monotonic()
+            editor.open(uri, TRAIN)
+            while "waits for the GPU" not in editor.hover(uri, ITEM_LINE):
+                assert not editor.logged()
+            while trusted and not told_what_was_measured(editor):
+                editor.hover(uri, ITEM_LINE)
+            took_s = took_s or time.monotonic() - began_s
+            while not trusted and time.monotonic() < began_s + 2 * took_s:
+                editor.hover(uri, ITEM_LINE)
+            assert bool(told_what_was_measured(editor)) is trusted
+            assert editor.leave() == 0
+
+
+def told_what_was_measured(editor: RawEditor) -> list[object]:
+    return [one for one in editor.told if one["method"] == "rooflint/measured"]
+
+
+def test_in_a_workspace_that_is_not_trusted_its_python_is_not_even_known():
+    for trusted, python in ((True, "/evil/python"), (False, None)):
+        settings = to_settings({"python": "/evil/python"}, Settings(), trusted=trusted)
+        assert settings.python == python
 
 
 def test_the_extension_says_which_settings_a_workspace_may_not_have():
