@@ -21,6 +21,7 @@ import rooflint
 from rooflint.runs import quota, recordings, run
 from rooflint.runs.quota import held, make_room, tidy
 from rooflint.runs.request import ProfileRequest
+from rooflint.runs.timeline import passing_on_signals
 from rooflint_recorder import folder as recorder
 from rooflint_recorder.torch_profiler import save
 
@@ -115,6 +116,21 @@ def test_the_folder_of_a_script_that_outlives_rooflint_stays(
         assert folder.exists()
     tidy(tmp_path)
     assert not folder.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.parametrize("lie", [None, 0, -1, True, 1.5, "1", [], 2**70])
+def test_no_other_process_is_signalled_because_a_file_names_it(
+    tmp_path: Path, lie: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SIGUSR1 ends who does not expect it; 0 and -1 would be all processes there are."""
+    signalled: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: signalled.append(pid))
+    named = os.getpid() if lie is None else lie
+    (tmp_path / "process.json").write_text(json.dumps({"pid": named}))
+    with passing_on_signals(tmp_path):
+        signal.raise_signal(signal.SIGUSR1)
+    assert not signalled
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a forked copy of this process")

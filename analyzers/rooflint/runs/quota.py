@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
@@ -108,7 +110,7 @@ def _is_new(folder: Path) -> bool:
 
 def _is_in_use(folder: Path) -> bool:
     """Whether a run writes to it, or its script outlives the rooflint that started it."""
-    if _is_alive(folder):
+    if process_of(folder) is not None:
         return True
     if fcntl is None:
         return any(folder.glob("*.settings.json"))
@@ -125,13 +127,23 @@ def _is_in_use(folder: Path) -> bool:
     return False
 
 
-def _is_alive(folder: Path) -> bool:
-    """Whether the recorded process is there; its command names a file in the folder."""
+def process_of(folder: Path) -> int | None:
+    """The recorded process, if it is there: its command names a file in the folder.
+
+    Any program may have the number that was written down, or that a stranger wrote.
+    """
     try:
-        pid = json.loads((folder / PROCESS).read_bytes())["pid"]
-        return os.fsencode(folder) in Path(f"/proc/{int(pid)}/cmdline").read_bytes()
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+        pid: object = json.loads((folder / PROCESS).read_bytes())["pid"]
+        if not isinstance(pid, int) or pid <= 1:
+            return None
+        if sys.platform == "linux":
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        else:
+            ask = ["ps", "-wwo", "command=", "-p", str(pid)]
+            command = subprocess.run(ask, capture_output=True, timeout=2, check=True).stdout
+    except (OSError, ValueError, KeyError, TypeError, subprocess.SubprocessError):
+        return None
+    return pid if os.fsencode(folder) in command else None
 
 
 def _hold(folder: Path) -> int | None:

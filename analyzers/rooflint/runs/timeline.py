@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import threading
@@ -17,8 +16,9 @@ from rooflint.profiles.folder import FORMAT
 from rooflint.runs import recordings
 from rooflint.runs.launch import environment, recorder_command, write_settings
 from rooflint.runs.process import run_process
+from rooflint.runs.quota import process_of
 from rooflint.runs.request import Progress
-from rooflint.runs.sampling import PROCESS, Sampling, Seen
+from rooflint.runs.sampling import Sampling, Seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -86,7 +86,8 @@ def passing_on_signals(folder: Path) -> Generator[None]:
 
     def pass_on(number: int, frame: object) -> None:
         with suppress(OSError, ValueError):  # the script has not begun, or it has ended
-            os.kill(json.loads((folder / PROCESS).read_bytes())["pid"], number)
+            if (pid := process_of(folder)) is not None:
+                os.kill(pid, number)
 
     before = signal.signal(usr1, pass_on)
     try:
