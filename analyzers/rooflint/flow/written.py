@@ -37,6 +37,8 @@ class _Writer(pickle.Pickler):
         super().__init__(stream, protocol=pickle.HIGHEST_PROTOCOL)
         self._program = program
         self.paths: set[str] = set()
+        self._known: dict[str, dict[Block, int]] = {}
+        self._numbers: dict[Block, dict[int, int]] = {}
 
     def persistent_id(self, obj: Any) -> tuple[Place, Place, int] | None:
         if not isinstance(obj, Site):
@@ -46,16 +48,24 @@ class _Writer(pickle.Pickler):
         if obj.block not in blocks:
             return None
         # A call of nobody's stands where its function is defined, whatever the block at hand.
-        for number, block in [(blocks.index(obj.block), obj.block), *enumerate(blocks)]:
-            for node, one in enumerate(_nodes(block)):
-                if one is obj.node:
-                    path = block.path
-                    return (path, blocks.index(obj.block)), (path, number), node
+        for block in (obj.block, *blocks):
+            node = self._numbers_in(block).get(id(obj.node))
+            if node is not None:
+                path = block.path
+                return (path, blocks[obj.block]), (path, blocks[block]), node
         return None
 
-    def _blocks(self, path: str) -> list[Block]:
-        file = self._program.file(path) if path else None
-        return list(file.places) if file is not None else []
+    def _blocks(self, path: str) -> dict[Block, int]:
+        if path not in self._known:
+            file = self._program.file(path) if path else None
+            blocks = file.places if file is not None else ()
+            self._known[path] = {block: number for number, block in enumerate(blocks)}
+        return self._known[path]
+
+    def _numbers_in(self, block: Block) -> dict[int, int]:
+        if block not in self._numbers:
+            self._numbers[block] = {id(node): n for n, node in enumerate(_nodes(block))}
+        return self._numbers[block]
 
 
 class _Reader(Reader):
@@ -64,16 +74,23 @@ class _Reader(Reader):
     def __init__(self, stream: io.BytesIO, program: Program):
         super().__init__(stream)
         self._program = program
+        self._known: dict[str, list[Block]] = {}
+        self._nodes: dict[Block, list[ast.AST]] = {}
 
     def persistent_load(self, pid: tuple[Place, Place, int]) -> Site:
         block, holder, node = pid
-        return Site(self._block(block), _nodes(self._block(holder))[node])  # pyright: ignore[reportArgumentType]
+        held_by = self._block(holder)
+        if held_by not in self._nodes:
+            self._nodes[held_by] = _nodes(held_by)
+        return Site(self._block(block), self._nodes[held_by][node])  # pyright: ignore[reportArgumentType]
 
     def _block(self, place: Place) -> Block:
         path, number = place
-        file = self._program.file(path)
-        assert file is not None
-        return list(file.places)[number]
+        if path not in self._known:
+            file = self._program.file(path)
+            assert file is not None
+            self._known[path] = list(file.places)
+        return self._known[path][number]
 
 
 def _nodes(block: Block) -> list[ast.AST]:
