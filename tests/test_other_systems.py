@@ -85,6 +85,7 @@ def test_the_server_answers_profiles_and_leaves(
         while "waits for the GPU" not in editor.hover(uri, 5):
             assert not editor.logged()
         done = editor.execute("profile", script.as_uri())
+        assert "recording" in done, done
         meta = json.loads((Path(done["recording"]) / "meta.json").read_bytes())
         assert meta["exit"] == {"code": 0, "error": None}
         editor.open(script.as_uri(), script.read_text())

@@ -61,8 +61,9 @@ class Played(ModuleType):
 def play(system: str) -> None:
     windows = system == "Windows"
     missing = NOT_ON_WINDOWS if windows else NOT_ON_MACOS
+    looked_up = {name: getattr(sys, name) for name in ("monitoring",) if hasattr(sys, name)}
     played: dict[str, ModuleType] = {
-        "sys": Played(sys, "", platform="win32" if windows else "darwin"),
+        "sys": Played(sys, "", platform="win32" if windows else "darwin", **looked_up),
         "os": Played(os, missing["os"], **({"name": "nt"} if windows else {})),
         "signal": Played(signal, missing["signal"]),
     }
