@@ -69,6 +69,16 @@ def test_roofs_are_the_gpu_s_own_at_the_clock_of_the_launch() -> None:
     assert stated == pytest.approx(sheet.flop_per_s["bf16"], rel=0.01)
 
 
+def test_moving_constants_is_no_arithmetic_in_half_precision() -> None:
+    """Copies and FP32 softmaxes execute `HFMA2`, by which compilers load constants."""
+    run = replayed("kernels")
+    for mark in ("naive transpose", "strided copy", "softmax"):
+        (line,) = (n for n, text in run.lines_with(mark).items() if text == mark)
+        ((_, counters),) = run.counted(line)
+        assert list(counters.flop_by_pipe) == ["fp32"]
+        assert bool(counters.flop_by_pipe["fp32"]) is (mark == "softmax")
+
+
 @pytest.mark.parametrize("name", ["kernels", "products", "generate", "compiled"])
 def test_counters_cover_most_of_the_gpu_time(name: str) -> None:
     recording = replayed(name).recording

@@ -386,6 +386,8 @@ def test_an_optimizer_of_many_kernels_is_told_to_fuse_them():
     assert "fused=True" in (line_verdict(cost, recording, many).advice or "")
     fused = replace(many, name=name.format("FusedAdamMath"))
     assert "fused=True" not in (line_verdict(cost, recording, fused).advice or "")
+    counts = replace(many, launch_count=3, gpu_us=7.0)  # the steps, in a kernel of their own
+    assert "fused=True" not in (line_verdict(cost, recording, fused, counts).advice or "")
 
 
 def test_a_line_is_bound_by_what_bounds_most_of_its_time():

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rooflint.model import Device, KernelCost, LineCost, Recording
+from rooflint.model import Counters, Device, KernelCost, LineCost, Recording
 from rooflint.profiles.counters import OWN, Dim3, Launch, counters_of
 from rooflint.profiles.expected import OWN_RANGE, Expected, match
 from rooflint.profiles.kernel_names import base_name, normal_name
@@ -128,7 +128,7 @@ def join_counters(
     ]
     matched = _match(keys, list(groups), differing)
     kernels = [
-        replace(kernel, counters=counters_of(groups[matched[key]])) if key in matched else kernel
+        _with_counters(kernel, counters_of(groups[matched[key]])) if key in matched else kernel
         for kernel, key in zip(recording.kernels, keys, strict=True)
     ]
     covered_us = sum(kernel.gpu_us for kernel in kernels if kernel.counters)
@@ -157,6 +157,16 @@ def join_counters(
 _At = tuple[str, int, bool] | None
 _Key = tuple[_At, str, Dim3 | None, Dim3 | None]
 """Place, name, grid and block."""
+
+
+def _with_counters(kernel: KernelCost, counters: Counters) -> KernelCost:
+    """Where a kernel computes in another type, its instructions of half precision compute nothing:
+    compilers move constants with them, and torch's own kernels compute half precision in FP32."""
+    in_half = kernel.precision in (None, "fp16", "bf16") and "at::native" not in kernel.name
+    if "fp16" in counters.flop_by_pipe and not in_half:
+        rest = {pipe: flop for pipe, flop in counters.flop_by_pipe.items() if pipe != "fp16"}
+        counters = replace(counters, flop_by_pipe=rest or {"fp32": 0.0})
+    return replace(kernel, counters=counters)
 
 
 def _match(

@@ -69,7 +69,9 @@ def _saves_us(cost: LineCost) -> float:
 
 
 def _advise(kernels: Sequence[KernelCost]) -> str:
-    return FUSED_OPTIMIZER if any(map(is_foreach_optimizer, kernels)) else ADVICE
+    fused = any("Fused" in kernel.name for kernel in kernels)  # and one counts its steps
+    foreach = not fused and any(map(is_foreach_optimizer, kernels))
+    return FUSED_OPTIMIZER if foreach else ADVICE
 
 
 def is_foreach_optimizer(kernel: KernelCost) -> bool:
