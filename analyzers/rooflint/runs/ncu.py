@@ -143,23 +143,23 @@ def find_ncu() -> Path | None:
 def limits_launches_of_a_shape(ncu: Path) -> bool:
     """Whether this ncu can count launches of each shape by itself; older ones cannot."""
     try:
-        said = subprocess.run(
-            [str(ncu), "--help"], capture_output=True, text=True, timeout=30, check=False
-        ).stdout
+        return "per-launch-config" in _ask(ncu, "--help")
     except (OSError, subprocess.SubprocessError):
         return False
-    return "per-launch-config" in said
 
 
 def ncu_version(ncu: Path) -> str | None:
     try:
-        said = subprocess.run(
-            [str(ncu), "--version"], capture_output=True, text=True, timeout=30, check=True
-        ).stdout
+        found = re.search(r"Version (\d+(?:\.\d+)+)", _ask(ncu, "--version"))
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r"Version (\d+(?:\.\d+)+)", said)
     return found.group(1) if found else None
+
+
+def _ask(ncu: Path, option: str) -> str:
+    """What it prints, whatever its bytes."""
+    said = subprocess.run([str(ncu), option], capture_output=True, timeout=30, check=False)
+    return said.stdout.decode(errors="replace")
 
 
 def _newest_first(places: Iterable[Path]) -> list[Path]:
