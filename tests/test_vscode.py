@@ -49,6 +49,7 @@ def test_the_package_is_small_and_holds_no_compiled_file(vsix: Path) -> None:
         "package.json",
         "readme.md",
         "LICENSE.txt",
+        "THIRD-PARTY-LICENSES.txt",
         "dist",
         "docs",
         "analyzers",
