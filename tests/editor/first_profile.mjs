@@ -64,11 +64,12 @@ await scenario(
     claim("the run ends with its result in a sentence");
     await editor.status(/step [\d.,]+ (µs|ms|s)/).waitFor();
     claim("the status bar keeps the result");
-    await editor
-      .problem(/ on the CPU a step \([\d.]+ % of its time\)/)
+    // Not in Problems on every machine: a line near the roof that was measured there is only a hint.
+    await page
+      .locator(".view-line", { hasText: /CPU\s[\d.]+\s(µs|ms|s)/ })
       .first()
       .waitFor();
-    claim("Problems lists the lines that cost most");
+    claim("what lines cost stands behind them");
 
     await editor.goToLine(read, source[read - 1].indexOf("loss") + 1);
     card = await editor.hover("measured");
