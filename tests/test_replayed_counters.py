@@ -20,13 +20,13 @@ from rooflint.outputs.json import render
 from rooflint.verdicts.gpus import find_peaks
 
 RECORDINGS = Path(__file__).parent / "profiles" / "recordings"
-SCRIPTS = Path(__file__).parent / "gpu" / "scripts"
 
 
 @cache
 def replayed(name: str) -> Run:
+    (script,) = (RECORDINGS / f"{name}_h200" / "sources").iterdir()  # as it was run
     with unpacked(name) as folder:
-        return Run(SCRIPTS / f"{name}.py", folder, rooflint.read_recording(folder), counters_s=0.0)
+        return Run(script, folder, rooflint.read_recording(folder), counters_s=0.0)
 
 
 @contextmanager
