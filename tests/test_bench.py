@@ -31,6 +31,7 @@ def test_the_benchmarks_run_and_show_their_ratios() -> None:
     command = [sys.executable, "-m", "tests.bench", "--quick"]
     said = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     assert len([row for row in said.stdout.splitlines() if row.endswith(" ×")]) >= 3, said.stdout
+    assert "files open" in said.stdout
 
 
 def measure(python: str) -> dict[str, float]:

@@ -8,7 +8,7 @@ import queue
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,17 @@ class Client:
             return not words or any(words in d["message"] for d in params["diagnostics"])
 
         return self._await(holds)
+
+    def told_all(self, uris: Iterable[str]) -> None:
+        """Wait for diagnostics of all these files, in whatever order they come."""
+        missing = {*uris}
+
+        def is_last(message: dict[str, Any]) -> bool:
+            if message.get("method") == "textDocument/publishDiagnostics":
+                missing.discard(message["params"]["uri"])
+            return not missing
+
+        self._await(is_last)
 
     @property
     def memory_mib(self) -> float:

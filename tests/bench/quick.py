@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .check import NO_CACHE, one_file, two_processes
-from .editor import changes
+from .editor import changes, many_open
 from .timing import ROOT, Row, in_turn, rooflint, row
 
 PARSE = """\
@@ -33,3 +33,4 @@ def measure() -> Iterator[Row]:
         file = Path(name) / "train.py"
         file.write_text((ROOT / "examples" / "train.py").read_text("utf-8"), "utf-8")
         yield from changes(file, rooflint("server"), None, 3, 100)
+        yield many_open(sorted(folder.glob("*.py")), file.parent)
