@@ -250,6 +250,17 @@ def test_overlapping_work_of_streams_is_busy_once_and_devices_add_up(tmp_path: P
 
 
 @pytest.mark.usefixtures("decoder")
+def test_devices_are_called_what_the_trace_calls_them(tmp_path: Path) -> None:
+    """Not by the order in which they are met, which may be another with each decoder."""
+    trace = TraceMaker()
+    for device, start in ((3, 0), (1, 5)):
+        trace.kernel(start, start + 4, 1, device=device, stream=7)
+    drawn = read(trace.write(tmp_path)).activities
+    work = [(each.device, each.start_us) for each in drawn if each.what == "kernel"]
+    assert work == [(1, 5), (3, 0)]
+
+
+@pytest.mark.usefixtures("decoder")
 def test_reading_twice_gives_the_same(tmp_path: Path) -> None:
     path = RECORDINGS / "line_trace.json.gz"
     assert read(path) == read(path)

@@ -120,14 +120,20 @@ class Activities:
                 self._add((HOST, False), _Stretch(start, end, what, place, -1, end - start))
 
     def found(self, first_ns: int) -> tuple[Activity, ...]:
-        """All by device, the host last, in order of their start, counted from `first_ns`."""
+        """All by device, the host last, in order of their start, counted from `first_ns`.
+
+        Devices are called as the trace calls them: by the order in which they were first met, a
+        trace of the second GPU alone would be one of the first.
+        """
         while self._count > MOST:
             self._join_more()
         places, names = self._attribution.places, self._timeline.names.values
-        lanes = sorted(self._lanes, key=lambda lane: (lane[0] == HOST, lane))
+        numbers = self._timeline.devices.values
+        number_of = {lane: None if lane[0] == HOST else numbers[lane[0]] for lane in self._lanes}
+        lanes = sorted(self._lanes, key=lambda lane: (lane[0] == HOST, number_of[lane], lane[1]))
         return tuple(
             Activity(
-                device=None if lane[0] == HOST else lane[0],
+                device=number_of[lane],
                 what=stretch.what,
                 start_us=(stretch.start_ns - first_ns) / 1000,
                 end_us=(stretch.end_ns - first_ns) / 1000,
