@@ -19,12 +19,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from rooflint_recorder.libraries import LibraryFiles
 from rooflint_recorder.plain_steps import PLAIN_STEPS, Stretch
 from rooflint_recorder.quiet import Executions
+from rooflint_recorder.sources import OwnFiles
 from rooflint_recorder.window import EARLY_MARKS, Action, Asked, Stage, Window
 
 ANSWER = "    return model(torch.ones(8, 64)).sum().item()"
@@ -640,6 +643,31 @@ def test_too_many_lines_of_libraries_cost_the_script_s_own_nothing(tmp_path: Pat
     assert run.meta["window"]["library_mark_count"] == EARLY_MARKS
     assert any(note.startswith("So many lines of libraries") for note in run.meta["notes"])
     assert [run.line_of(event) for event in run.events if event["name"] == "aten::mul"] == [6, 7]
+
+
+def test_a_function_s_name_is_looked_for_once_however_many_lines_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before Python 3.11 the file's text tells it: a function of 100,000 lines took an hour."""
+    library = tmp_path / "site-packages" / "busy.py"
+    library.parent.mkdir()
+    library.write_text("import torch\nclass Block:\n    def many(self):\n" + "        x = 1\n" * 500)
+    code: Any = SimpleNamespace(co_filename=str(library), co_firstlineno=3, co_name="many")
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(__file__=__file__))
+    asked: list[str] = []
+    files = OwnFiles(str(tmp_path / "project"), str(tmp_path / "project"))
+    read = files.functions
+    monkeypatch.setattr(files, "functions", lambda path: asked.append(path) or read(path))
+    libraries = LibraryFiles(files)
+    marks = [libraries.name(code, line) for line in range(4, 504)]
+    assert libraries.functions() == dict.fromkeys(marks, "Block.many")
+    assert asked == [str(library)]
+
+
+def test_functions_beside_a_deeply_nested_expression_are_named(tmp_path: Path) -> None:
+    (tmp_path / "deep.py").write_text(f"x = {'+'.join(['1'] * 1500)}\ndef late(): pass\n")
+    files = OwnFiles(str(tmp_path), str(tmp_path))
+    assert files.functions(str(tmp_path / "deep.py")) == {2: "late"}
 
 
 @needs_torch

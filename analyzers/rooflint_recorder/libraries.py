@@ -52,7 +52,9 @@ class LibraryFiles:
 
     def functions(self) -> dict[str, str]:
         """The qualified names of functions by the marks of their lines."""
-        return {name: self._qualified_name(code) for name, code in self._codes.items()}
+        codes = {id(code): code for code in self._codes.values()}
+        names = {number: self._qualified_name(code) for number, code in codes.items()}
+        return {mark: names[id(code)] for mark, code in self._codes.items()}
 
     def _resolve(self, file_name: str) -> str | None:
         if file_name.startswith("<") or self._files.path_of(file_name) is not None:

@@ -32,6 +32,7 @@ class OwnFiles:
         self._paths: dict[str, str | None] = {}
         self._texts: dict[str, bytes] = {}
         self._trees: dict[str, ast.Module | None] = {}
+        self._functions: dict[str, dict[int, str]] = {}
 
     @classmethod
     def of_script(cls, root: str, notebook: Notebook | None = None) -> OwnFiles:
@@ -80,22 +81,22 @@ class OwnFiles:
         """Qualified names by the line of the `def`."""
         import ast
 
-        names: dict[int, str] = {}
-
-        def visit(node: ast.AST, prefix: str) -> None:
-            for child in ast.iter_child_nodes(node):
-                inner = prefix
-                if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    names[child.lineno] = prefix + child.name
-                    inner = f"{prefix}{child.name}.<locals>."
-                elif isinstance(child, ast.ClassDef):
-                    inner = f"{prefix}{child.name}."
-                visit(child, inner)
-
-        tree = self._tree(path)
-        if tree is not None:
-            visit(tree, "")
-        return names
+        if path not in self._functions:
+            names = self._functions[path] = dict[int, str]()
+            tree = self._tree(path)
+            # An expression may be nested more deeply than Python lets functions call each other.
+            todo: list[tuple[ast.AST, str]] = [] if tree is None else [(tree, "")]
+            while todo:
+                node, prefix = todo.pop()
+                for child in ast.iter_child_nodes(node):
+                    inner = prefix
+                    if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                        names[child.lineno] = prefix + child.name
+                        inner = f"{prefix}{child.name}.<locals>."
+                    elif isinstance(child, ast.ClassDef):
+                        inner = f"{prefix}{child.name}."
+                    todo.append((child, inner))
+        return self._functions[path]
 
     def hashes(self) -> dict[str, str | None]:
         """SHA-256 of every own file that ran, as it was when its first line ran; `None`: a file
