@@ -6,6 +6,7 @@ to print the same and end with the same code.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import tempfile
@@ -50,7 +51,9 @@ SCRIPTS = {
     "sees_the_same": """\
 loss = train()
 say(loss.item().hex(), torch.cuda.max_memory_allocated(), torch.cuda.memory_reserved())
-say(sorted(set(os.environ) - {"ROOFLINT"}), sys.path, sys.argv, __name__)
+for name in sorted(set(os.environ) - {"ROOFLINT"}):
+    say(name, os.environ[name])
+say(sys.path, sys.argv, __name__)
 say(torch.cuda.current_stream(), threading.active_count())
 """,
     "raises_out_of_memory": """\
@@ -246,6 +249,7 @@ def run_alone(name: str, folder: Path) -> Outcome:
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
+        env=dict(os.environ),  # readline, which pytest imports, sets COLUMNS behind its back
     )
     print(f"   {name}: {done.stdout.strip()!r:.300} {done.returncode}")
     code = done.returncode
