@@ -389,6 +389,21 @@ def test_what_outlasts_what_it_began_in_ends_with_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("decoder")
+@pytest.mark.parametrize("odd", [("1e999999", "2.000"), ("1712195495519689.047", "1e999999")])
+def test_a_time_that_nothing_can_hold_is_left_out_and_said(
+    tmp_path: Path, odd: tuple[str, str]
+) -> None:
+    """On the long clock times are read as decimals, which end at 1e999999."""
+    events = ", ".join(
+        f'{{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": {ts}, "dur": {dur}}}'
+        for ts, dur in (("1712195495519689.047", "2.000"), odd)
+    )
+    recording = read(save(tmp_path, f'{{"traceEvents": [{events}]}}'))
+    assert (recording.kernel_count, recording.gpu_busy_us) == (1, 2)
+    assert "1 damaged events of the trace were left out." in recording.notes
+
+
+@pytest.mark.usefixtures("decoder")
 @pytest.mark.parametrize("name", ["train.py:{}", "train.py({}): f"])
 def test_a_number_that_no_line_has_names_none(tmp_path: Path, name: str) -> None:
     """Python refuses to read numbers of more than 4,300 digits."""

@@ -651,7 +651,9 @@ def test_a_function_s_name_is_looked_for_once_however_many_lines_it_has(
     """Before Python 3.11 the file's text tells it: a function of 100,000 lines took an hour."""
     library = tmp_path / "site-packages" / "busy.py"
     library.parent.mkdir()
-    library.write_text("import torch\nclass Block:\n    def many(self):\n" + "        x = 1\n" * 500)
+    library.write_text(
+        "import torch\nclass Block:\n    def many(self):\n" + "        x = 1\n" * 500
+    )
     code: Any = SimpleNamespace(co_filename=str(library), co_firstlineno=3, co_name="many")
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(__file__=__file__))
     asked: list[str] = []

@@ -302,7 +302,7 @@ class _Reader:
                 _all_to_ns([event.ts for event in events]),
                 _all_to_ns([event.dur for event in events]),
             )
-        except (TypeError, ValueError, OverflowError):  # absent, spelled as text, or no number
+        except (TypeError, ValueError, ArithmeticError):  # absent, as text, or no number
             return self._odd_times(events)
         ends = list(map(add, starts, lengths))
         if min(lengths) < 0 or min(starts) <= 0 or max(ends) >= _FAR:
