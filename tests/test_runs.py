@@ -8,6 +8,7 @@ import lzma
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -284,6 +285,55 @@ def test_much_output_is_passed_on_whole(tmp_path: Path) -> None:
     assert code == 0
     text = "".join(heard)
     assert len(text) == 200 * 50_001 and set(text) == {"é", "\n"}
+
+
+def test_a_gigabyte_of_output_is_passed_on_whole_in_little_memory(tmp_path: Path) -> None:
+    """Of a process that hears a line, and of one that hears a gigabyte."""
+
+    def most_kb_of_hearing(count: int) -> int:
+        script = f"import os\nfor _ in range({count}): os.write(1, b'x' * 65536)"
+        program = (
+            "import os, resource, sys, threading\n"
+            "from rooflint.runs.process import run_process\n"
+            "sizes = []\n"
+            f"command = [sys.executable, '-c', {script!r}]\n"
+            "run_process(command, cwd='.', environment=os.environ,"
+            " hear=lambda text: sizes.append(len(text)), cancelled=threading.Event())\n"
+            "print(sum(sizes), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+        )
+        environment = {**os.environ, "PYTHONPATH": str(LAUNCH.parents[1])}
+        said = subprocess.check_output([sys.executable, "-c", program], env=environment)
+        heard, most_kb = map(int, said.split())
+        assert heard == count * 65536
+        return most_kb
+
+    assert most_kb_of_hearing(1 << 14) < most_kb_of_hearing(1) + 64 * 1024
+
+
+def test_a_script_that_prints_faster_than_anyone_listens_can_be_cancelled(tmp_path: Path) -> None:
+    cancelled = threading.Event()
+    heard: list[int] = []
+
+    def hear(text: str) -> None:
+        heard.append(len(text))
+        time.sleep(0.01)
+        if len(heard) == 100:
+            cancelled.set()
+        assert len(heard) < 5000, "nobody looks whether it is cancelled"
+
+    program = (
+        "import os, signal\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "while True: os.write(1, b'x' * 65536)\n"
+    )
+    code = run_process(
+        [sys.executable, "-c", program],
+        cwd=str(tmp_path),
+        environment=os.environ,
+        hear=hear,
+        cancelled=cancelled,
+    )
+    assert code == -signal.SIGTERM
 
 
 def test_a_full_disk_is_said_and_leaves_nothing_behind(

@@ -12,9 +12,11 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Semaphore
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -33,7 +35,7 @@ from raw_editor import RawEditor
 
 import rooflint
 from rooflint.model import Report
-from rooflint_server import analysis, server, session, to_lsp
+from rooflint_server import analysis, progress, server, session, to_lsp
 from rooflint_server.document import Document
 from rooflint_server.session import Session
 
@@ -1079,6 +1081,28 @@ def test_no_run_outlives_the_editor(tmp_path: Path, farewell: str):
         editor.process.wait(60)
         with pytest.raises(ProcessLookupError):
             os.kill(child, 0)
+
+
+async def test_a_script_that_prints_faster_than_the_editor_reads_has_to_wait():
+    """Pieces that were not told yet are kept, and told together."""
+    told: list[int] = []
+
+    def notify(method: str, params: dict[str, str]) -> None:
+        told.append(len(params["text"]))
+        time.sleep(0.01)
+
+    editor: Any = SimpleNamespace(protocol=SimpleNamespace(notify=notify))
+    listener = progress.Listener(editor, None)
+    piece = progress.Progress("timeline", output="x" * (1 << 16))
+
+    def flood() -> None:
+        for _ in range(500):
+            listener.hear(piece)
+
+    await asyncio.to_thread(flood)
+    await asyncio.sleep(0)
+    assert sum(told) == 500 << 16
+    assert max(told) < progress.MOST_PENDING + (1 << 16)
 
 
 def test_on_a_port_of_this_machine_it_serves_the_same():

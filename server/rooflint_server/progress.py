@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import deque
 from uuid import uuid4
 
@@ -14,6 +15,11 @@ from rooflint_server.session import Editor
 
 OUTPUT = "rooflint/output"
 """`{"stage": ..., "text": ...}`: a piece of what the script printed."""
+
+MOST_PENDING = 1 << 20
+"""Characters that the editor was not told yet: whoever prints more has to wait."""
+PATIENCE_S = 1.0
+"""How long: a run that is to end must not wait for an editor that hears nothing."""
 
 
 async def open_progress(
@@ -54,9 +60,14 @@ class Listener:
         self._token = token
         self._heard: deque[Progress] = deque()
         self._loop = asyncio.get_running_loop()
+        self._pending = 0
+        self._told = threading.Condition()
 
     def hear(self, progress: Progress) -> None:
-        self._heard.append(progress)
+        with self._told:
+            self._told.wait_for(lambda: self._pending < MOST_PENDING, PATIENCE_S)
+            self._pending += len(progress.output)
+            self._heard.append(progress)
         self._loop.call_soon_threadsafe(self._tell)
 
     def _tell(self) -> None:
@@ -69,6 +80,9 @@ class Listener:
             message = progress.message or message
         for stage, text in output.items():
             self._server.protocol.notify(OUTPUT, {"stage": stage, "text": text})
+            with self._told:
+                self._pending -= len(text)
+                self._told.notify_all()
         if message and self._token is not None:
             report = lsp.WorkDoneProgressReport(message=message)
             self._server.progress(lsp.ProgressParams(self._token, report))

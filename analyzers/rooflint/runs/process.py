@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import ctypes
+import math
 import os
 import queue
 import signal
@@ -25,6 +26,12 @@ INTERRUPT_SECONDS = 2.0
 TERMINATE_SECONDS = 2.0
 KILL_SECONDS = 0.5
 POLL_SECONDS = 0.05
+SILENCE_SECONDS = 1.0
+
+CHUNK_BYTES = 1 << 16
+"""What a pipe of Linux holds, and those of other systems hold no more."""
+MOST_CHUNKS = 256
+"""What is kept for a listener that hears more slowly than the script writes."""
 
 
 def run_process(
@@ -74,59 +81,81 @@ def _run(
         ) from error
     output = _Output(process.stdout, hear) if hear and process.stdout else None
     end = None if limit_s is None else time.monotonic() + limit_s
+    rest_s = math.inf
     try:
         while process.poll() is None:
-            if output:
-                output.pass_on()
+            _wait(POLL_SECONDS, output)
             if cancelled.is_set() or (end is not None and time.monotonic() > end):
                 _end_tree(process, own_group, output)
+                rest_s = SILENCE_SECONDS
                 break
-            time.sleep(POLL_SECONDS)
     except BaseException:
         _end_tree(process, own_group, output)
         raise
     if output:
-        output.finish()
+        output.finish(rest_s)
     return process.wait()
 
 
 class _Output:
-    """Hears a pipe on a thread of its own, so that a full pipe never stops the script."""
+    """Hears a pipe on a thread of its own, so that nobody has to wait for it."""
 
     def __init__(self, pipe: IO[bytes], hear: Callable[[str], None]) -> None:
         self._pipe = pipe
         self._hear = hear
-        self._chunks: queue.Queue[bytes] = queue.Queue(maxsize=256)
+        self._chunks: queue.Queue[bytes] = queue.Queue(maxsize=MOST_CHUNKS)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._thread = Thread(target=self._read, daemon=True)
-        self._thread.start()
+        self._read_bytes = self._passed_bytes = 0
+        self._is_over = False
+        Thread(target=self._read, daemon=True).start()
 
-    def pass_on(self) -> None:
-        while True:
-            try:
-                text = self._decoder.decode(self._chunks.get_nowait())
-            except queue.Empty:
-                return
-            if text:
-                self._hear(text)
+    def pass_on(self, seconds: float) -> None:
+        """For so long, whatever comes."""
+        end = time.monotonic() + seconds
+        while (left_s := end - time.monotonic()) > 0 and not self._is_over:
+            self._pass_one(left_s)
+        if left_s > 0:
+            time.sleep(left_s)
 
-    def finish(self) -> None:
+    def finish(self, seconds: float) -> None:
         """Pass on the rest; what a daemon that lives on still writes is not waited for."""
-        end = time.monotonic() + 1.0
-        while self._thread.is_alive() and time.monotonic() < end:
-            self.pass_on()
-            self._thread.join(0.02)
-        self.pass_on()
+        end = time.monotonic() + seconds
+        # The pipe may be full, and the last piece of it on its way.
+        most_bytes = self._read_bytes + 2 * CHUNK_BYTES
+        while not self._is_over and self._passed_bytes < most_bytes and time.monotonic() < end:
+            if not self._pass_one(SILENCE_SECONDS):
+                break
+        if text := self._decoder.decode(b"", final=True):
+            self._hear(text)
+
+    def _pass_one(self, seconds: float) -> bool:
+        """Whether anything came within `seconds`."""
+        try:
+            chunk = self._chunks.get(timeout=seconds)
+        except queue.Empty:
+            return False
+        self._is_over = not chunk
+        self._passed_bytes += len(chunk)
+        if text := self._decoder.decode(chunk):
+            self._hear(text)
+        return True
 
     def _read(self) -> None:
-        while True:
+        chunk = b"..."
+        while chunk:
             try:
-                chunk = os.read(self._pipe.fileno(), 1 << 16)
+                chunk = os.read(self._pipe.fileno(), CHUNK_BYTES)
             except (OSError, ValueError):
-                return
-            if not chunk:
-                return
+                chunk = b""
+            self._read_bytes += len(chunk)
             self._chunks.put(chunk)
+
+
+def _wait(seconds: float, output: _Output | None) -> None:
+    if output:
+        output.pass_on(seconds)
+    else:
+        time.sleep(seconds)
 
 
 def _on_terminal() -> bool:
@@ -209,9 +238,7 @@ def _end_tree_of_windows(process: subprocess.Popen[bytes]) -> None:
 def _ended(process: subprocess.Popen[bytes], seconds: float, output: _Output | None) -> bool:
     end = time.monotonic() + seconds
     while process.poll() is None and time.monotonic() < end:
-        if output:
-            output.pass_on()
-        time.sleep(0.02)
+        _wait(0.02, output)
     return process.poll() is not None
 
 
