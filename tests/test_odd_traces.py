@@ -253,11 +253,11 @@ def test_overlapping_work_of_streams_is_busy_once_and_devices_add_up(tmp_path: P
 def test_devices_are_called_what_the_trace_calls_them(tmp_path: Path) -> None:
     """Not by the order in which they are met, which may be another with each decoder."""
     trace = TraceMaker()
-    for device, start in ((3, 0), (1, 5)):
+    for device, start in ((3, 0), (1, 5), (10**400, 9)):
         trace.kernel(start, start + 4, 1, device=device, stream=7)
     drawn = read(trace.write(tmp_path)).activities
     work = [(each.device, each.start_us) for each in drawn if each.what == "kernel"]
-    assert work == [(1, 5), (3, 0)]
+    assert work == [(-1, 9), (1, 5), (3, 0)]
 
 
 @pytest.mark.usefixtures("decoder")

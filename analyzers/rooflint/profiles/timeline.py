@@ -451,6 +451,7 @@ class _Reader:
     def _add_stream(self, stream: tuple[Label, Label]) -> tuple[int, int]:
         """The numbers of a device and of its stream."""
         number = to_int(stream[0], -1)
+        number = number if 0 <= number < 2**31 else -1  # Else it is drawn by that number.
         timeline = self.timeline
         return (
             timeline.devices.number(number),
