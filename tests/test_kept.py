@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,6 +91,36 @@ def test_what_was_kept_and_does_not_fit_is_as_if_it_were_not_there(
     (place,) = (file for file in tmp_path.iterdir() if file != path)
     place.write_text(damage(place.read_text()))  # type: ignore[operator]
     assert read(path) == first
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has neither")
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("what", ["device", "pipe", "hole"])
+def test_what_lies_where_a_recording_is_kept_does_not_keep_one_waiting(
+    what: str, tmp_path: Path
+) -> None:
+    """Who made the recording may have made that too: without an end, or as large as a disk."""
+    path = copy(FOLDER, tmp_path)
+    first = read(path)
+    place = path / "read.json"
+    place.unlink()
+    if what == "device":
+        place.symlink_to("/dev/zero")
+    elif what == "pipe":
+        os.mkfifo(place)
+    else:
+        with place.open("wb") as file:
+            file.truncate(200_000_000_000)
+    assert read(path) == first
+
+
+def test_of_a_folder_that_is_no_recording_only_the_top_is_looked_at(tmp_path: Path) -> None:
+    """It may be one's home, by mistake."""
+    (tmp_path / "deep").mkdir()
+    for name in ("notes.txt", "deep/trace.json"):
+        (tmp_path / name).write_text("{}")
+    assert kept.key_of(tmp_path) is None
+    assert kept.key_of(tmp_path / "deep") is not None
 
 
 def test_a_folder_that_cannot_be_written_is_read_all_the_same(

@@ -22,6 +22,7 @@ from rooflint import recorded
 from rooflint.profiles.adopted import Find
 from rooflint.profiles.replay import Replay, ReplayedSteps
 from rooflint.recorded import Recording
+from rooflint.regular import check_regular
 from rooflint.version import __version__
 
 LEAST_BYTES = {True: 1 << 20, False: 12 << 20}
@@ -54,7 +55,9 @@ def key_of(path: Path) -> Key | None:
     """The recording's files as they are now; `None`: there is nothing worth keeping."""
     kept = _place(path)
     try:
-        files = [file for file in sorted(path.rglob("*")) if file.is_file()] or [path]
+        # No deeper: a folder that is named by mistake may be one's home.
+        inside = sorted((*path.glob("*"), *path.glob("sources/*")))
+        files = [file for file in inside if file.is_file()] or [path]
         traces = [file for file in files if file.name in ("trace.json.gz", "trace.json", path.name)]
         if not any(_is_large(trace) for trace in traces):
             return None
@@ -71,8 +74,9 @@ def key_of(path: Path) -> Key | None:
 def find(path: Path, key: Key, find: Find | None) -> Recording | None:
     """What was kept of a recording, if it is of these files, and of what else is at hand."""
     try:
+        check_regular(_place(path))
         with _place(path).open(encoding="utf-8") as file:
-            kept_key, noted = json.loads(file.readline())
+            kept_key, noted = json.loads(file.readline(_MOST_OF_KEY))
             if kept_key != key:
                 return None
             asked = Asked(find)
@@ -103,6 +107,9 @@ def keep(path: Path, key: Key, asked: Asked, recording: Recording) -> None:
                 Path(file.name).unlink(missing_ok=True)
                 raise
 
+
+_MOST_OF_KEY = 20_000_000
+"""Characters: of a few files each, some hundred."""
 
 _UNFINISHED = ".unfinished"
 
