@@ -53,15 +53,27 @@ await scenario(
     await editor.status("rooflint: ready").waitFor();
     claim("with the setting mended, the server starts");
 
+    await editor.command("Problems: Focus on Problems View");
+    await typeBehind(editor, "loss.item()", "; loss.tolist()");
+    await editor.problem("loss.tolist()").first().waitFor();
     const ended = serverProcess();
     process.kill(ended, "SIGKILL");
     await until("another server runs", () => serverProcess() && serverProcess() !== ended);
     await editor.status("rooflint: ready").waitFor();
-    await editor.command("Problems: Focus on Problems View");
-    await editor.problem("waits for the GPU").first().waitFor();
-    claim("a server that ends by itself is started again, and checks the open files");
+    await editor.problem("loss.tolist()").first().waitFor();
+    await typeBehind(editor, "batch.to(device)", "; batch.tolist()"); // the list draws its first rows alone
+    await editor.problem("batch.tolist()").first().waitFor();
+    assert.ok(!readFileSync(join(base, "project", "train.py"), "utf8").includes("tolist"));
+    claim("a server that ends by itself is started again, and knows what was typed and not saved");
   },
 );
+
+async function typeBehind(editor, written, text) {
+  const lines = readFileSync(join(base, "project", "train.py"), "utf8").split("\n");
+  await editor.goToLine(lines.findIndex((line) => line.includes(written)) + 1);
+  await editor.page.keyboard.press("End");
+  await editor.page.keyboard.type(text);
+}
 
 function setServerPython(python) {
   for (const kind of ["User", "Machine"]) {
