@@ -12,6 +12,7 @@ command is printed, and others go on. The exit code says whether any failed.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import select
 import signal
@@ -70,6 +71,7 @@ def _run_some(kind: str, first: int, end: float) -> tuple[int, str]:
     child = os.fork()
     if not child:
         os.close(reader)
+        os.setpgid(0, 0)  # What it starts ends with it, or the pipe would never.
         os._exit(_work(kind, first, end, writer))
     os.close(writer)
     begun, text = 0, b""
@@ -80,7 +82,7 @@ def _run_some(kind: str, first: int, end: float) -> tuple[int, str]:
             hangs = True
             os.kill(child, signal.SIGABRT)
             time.sleep(1)
-            os.kill(child, signal.SIGKILL)
+            _end_all(child)
         data = os.read(reader, 65536)
         if not data:
             break
@@ -92,6 +94,12 @@ def _run_some(kind: str, first: int, end: float) -> tuple[int, str]:
     if hangs:
         return begun, f"silent for {HANG_S:.0f} s\n{text.decode()}"
     return begun, "" if code == 0 else text.decode() or f"the process ended with {code}"
+
+
+def _end_all(child: int) -> None:
+    """End a worker and whatever it has started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
 
 
 def _work(kind: str, first: int, end: float, writer: int) -> int:

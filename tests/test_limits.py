@@ -17,6 +17,7 @@ from rooflint.cli import CLEAN, FAILED, main
 from rooflint.flow import machine
 from rooflint.model import ProfileError, RooflintError
 from rooflint.profiles import folder as recording_folder
+from rooflint.rules import edits
 
 HEAD = "import torch\nx = torch.ones(3).cuda()\nfor i in range(9):\n    x.sum().item()\n"
 RECORDINGS = Path(__file__).parent / "profiles" / "recordings"
@@ -182,6 +183,45 @@ def test_a_text_eight_times_as_long_takes_a_small_multiple_of_the_time(
     one = min(spent_s(make(count)) for _ in range(5))
     eight = min(spent_s(make(8 * count)) for _ in range(2))
     assert eight < 35 * one, f"{one:.2f} s became {eight:.2f} s"
+
+
+def test_loops_that_all_add_to_one_name_are_not_each_compared_with_all_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As the cells of a notebook do; counted, since at this size the clock hardly shows it."""
+    looked_at = 0
+
+    def count(thing: object) -> int:
+        nonlocal looked_at
+        looked_at += 1
+        return id(thing)
+
+    monkeypatch.setattr(edits, "id", count, raising=False)
+
+    def looks(count: int) -> int:
+        nonlocal looked_at
+        looked_at = 0
+        loop = "for i in range(9):\n    total += x.sum().item()\n"
+        assert check(f"{HEAD}total = 0.0\n{loop * count}").count("item-in-loop") == count + 1
+        return looked_at
+
+    assert looks(200) < 6 * looks(50)
+
+
+def test_a_name_that_stands_everywhere_gets_no_fix_that_looks_at_each_of_its_places(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Eight thousand findings of one name took half a minute, for fixes of none of them."""
+    text = f"{HEAD}for i in range(9):\n    y = x.sum().item()\n    if i % 5 == 0: print(y)\n"
+
+    def titles() -> set[str]:
+        findings = rooflint.check(rooflint.open_source("a.py", text))
+        return {fix.title for finding in findings for fix in finding.fixes}
+
+    assert edits.MOST_USES == 500
+    assert "Read it only on the steps that use it" in titles()
+    monkeypatch.setattr(edits, "MOST_USES", 1)
+    assert "Read it only on the steps that use it" not in titles()
 
 
 def test_what_is_printed_of_many_findings_takes_time_in_proportion_to_them(

@@ -544,3 +544,37 @@ def test_a_listing_that_was_cancelled_is_not_taken_for_the_whole(tmp_path: Path)
     told_to_stop[0] = None
     assert project.settle(shows)
     assert [f.rule for f in rooflint.check(file, project=project)] == ["item-in-loop"]
+
+
+def test_a_script_without_gpus_is_followed_once_something_that_it_imports_has_one(
+    tmp_path: Path,
+) -> None:
+    """Following what a test of Python's own imports took two seconds, for nothing."""
+    files = {
+        "main.py": "import deep\nif __name__ == '__main__':\n    deep.run(deep.make())\n",
+        "deep.py": "from deeper import make\ndef run(x):\n    for i in range(9): print(x.sum())\n",
+        "deeper.py": "def make(): return 0\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    main, deep, deeper = (str(tmp_path / name) for name in files)
+    project = rooflint.open_project(lambda: [main, deep, deeper], _text, [str(tmp_path)])
+
+    def follow() -> Following:
+        file = project.file(main)
+        assert file is not None
+        return Following(file, project.program)
+
+    def found() -> list[str]:
+        project.settle(deep)
+        file = project.file(deep)
+        assert file is not None
+        return [finding.rule for finding in rooflint.check(file, project=project)]
+
+    assert follow().steps == 0
+    assert follow().used == {deep, deeper}
+    assert found() == []
+    (tmp_path / "deeper.py").write_text("import torch\ndef make(): return torch.ones(3).cuda()\n")
+    project.changed(deeper)
+    assert found() == ["tensor-as-text"]
+    assert follow().steps > 0

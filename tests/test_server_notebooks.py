@@ -27,6 +27,10 @@ from test_server import (
     under,
 )
 
+from rooflint_server import server
+from rooflint_server.document import Document, Part
+from rooflint_server.notebook import CellText, Notebook
+
 SETUP = 'import torch\nmodel = torch.nn.Linear(8, 8).to("cuda")'
 BATCHES = 'batches = [torch.randn(4, 8, device="cuda")] * 100'
 DEVICE = 'import torch\ndevice = "cuda"'
@@ -318,3 +322,48 @@ def listen_for_refresh(client: Any) -> asyncio.Event:
     features = client.protocol.fm.features
     features[lsp.WORKSPACE_DIAGNOSTIC_REFRESH] = lambda params: told.set()
     return told
+
+
+def notebook_of(count: int) -> Notebook:
+    """Each cell waits, and is explained by the first."""
+    notebook = Notebook("file:///a.ipynb", "/a.ipynb")
+    loop = "for step in range(100):\n    total = x.sum().item()"
+    for n, text in enumerate(["import torch\nx = torch.ones(3).cuda()", *[loop] * count]):
+        cell = Document(f"cell:{n}", f"cell:{n}", 1)
+        cell.rewrite(text)
+        notebook.cells.append(CellText(cell, "", True))
+    notebook.join()
+    return notebook
+
+
+async def test_what_is_said_of_thousands_of_cells_is_not_looked_for_in_each(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Twenty thousand of them never came to an end."""
+    looked_at = 0
+    holds = Part.holds
+
+    def count(part: Part, line: int) -> bool:
+        nonlocal looked_at
+        looked_at += 1
+        return holds(part, line)
+
+    monkeypatch.setattr(Part, "holds", count)
+    looks: list[int] = []
+    for cells in (40, 160):
+        looked_at = 0
+        found = await server.diagnostics_of(notebook_of(cells))
+        assert [len(of_cell) for of_cell in found.values()] == [0] + [1] * cells
+        looks.append(looked_at)
+    assert looks[1] < 6 * looks[0]
+
+
+async def test_an_edit_of_a_cell_tells_of_no_others_what_was_told(
+    client: LanguageClient, tmp_path: Path
+):
+    book = Book(client, tmp_path / "a.ipynb", SETUP, BATCHES, *[TOTAL] * 20)
+    await published(client, book.uri(22), 1)
+    book.edit(5, (0, 0), (0, 0), "# a comment\n")
+    told = await client.publications.get()
+    assert (told.uri, told.version) == (book.uri(5), book.version)
+    assert client.publications.empty()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from rooflint_server.analysis import Analysis, Measured
@@ -15,6 +16,14 @@ Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
 Place = tuple[int, int]
 """A line from 0 and a column in characters."""
+
+
+class _OnLine(Protocol):
+    @property
+    def line(self) -> int: ...
+
+
+_Said = TypeVar("_Said", bound=_OnLine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +74,18 @@ class Document:
     def part_at(self, line: int) -> Part:
         """The part that a line from 1 is in."""
         parts = self.parts()
-        return next((part for part in parts if part.holds(line)), parts[0])
+        part = parts[_index(parts, line)]
+        return part if part.holds(line) else parts[0]
+
+    def by_parts(self, said: Iterable[_Said]) -> Iterator[tuple[Part, list[_Said]]]:
+        """What is said of lines, part by part; a notebook may have thousands of cells."""
+        parts = self.parts()
+        found: list[list[_Said]] = [[] for _ in parts]
+        for one in said:
+            index = _index(parts, one.line)
+            if parts[index].holds(one.line):
+                found[index].append(one)
+        return zip(parts, found, strict=True)
 
     def part(self, uri: str) -> Part:
         """The part of that name."""
@@ -101,6 +121,11 @@ class Document:
         if line >= len(self.lines):
             return len(self.lines) - 1, len(self.lines[-1])
         return line, count_characters(self.content(line), units, encoding)
+
+
+def _index(parts: Sequence[Part], line: int) -> int:
+    """Of the part whose lines begin nearest above a line from 1; of the first one: 0."""
+    return max(0, bisect_left(parts, line, key=lambda part: part.first_line) - 1)
 
 
 def count_units(line: str, column: int, encoding: Encoding) -> int:

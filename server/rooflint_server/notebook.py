@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from rooflint.notebooks import Cells, join_cells
 from rooflint_server.document import Document, Part
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -24,6 +27,7 @@ class Notebook(Document):
 
     cells: list[CellText] = field(default_factory=list[CellText])
     _parts: Sequence[Part] = ()
+    _told: Mapping[str, object] = field(default_factory=dict[str, object])
 
     def join(self) -> None:
         """Take the cells as they stand now."""
@@ -37,3 +41,9 @@ class Notebook(Document):
 
     def parts(self) -> Sequence[Part]:
         return self._parts
+
+    def news_of(self, known: Mapping[str, T]) -> dict[str, T]:
+        """What the editor was not told yet of each cell as it stands; by the cells' URIs."""
+        now = {part.uri: (part.version, known[part.uri]) for part in self._parts}
+        before, self._told = self._told, now
+        return {uri: said for uri, (_, said) in now.items() if before.get(uri) != now[uri]}

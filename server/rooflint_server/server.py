@@ -405,6 +405,8 @@ async def _publish_when_known(document: Document) -> None:
             if protocol().waiting:
                 session.touch(document)
             elif session.documents.get(document.path) is document:
+                if isinstance(document, Notebook):
+                    diagnostics = document.news_of(diagnostics)
                 _publish(document, diagnostics)
                 _learn_soon(document)
     finally:
@@ -473,8 +475,7 @@ async def diagnostics_of(document: Document) -> dict[str, list[lsp.Diagnostic]]:
     with _fault_told("looking at a file"):
         basis = analysis.basis
         settled = basis.config.of_file(document.path).severity
-        for part in document.parts():
-            lines = [one for one in (analysis.reports or {}).values() if part.holds(one.line)]
+        for part, lines in document.by_parts((analysis.reports or {}).values()):
             found[part.uri] = to_lsp.to_diagnostics(
                 document, lines, basis.report, settled, session.editor
             )

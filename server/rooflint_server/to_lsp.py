@@ -267,12 +267,11 @@ def to_heat(document: Document, analysis: Analysis) -> list[dict[str, object]]:
                     "text": line.text,
                     "stale": line.stale,
                 }
-                for line in (glance.lines if glance else ())
-                if part.holds(line.line)
+                for line in lines
             ],
             "summary": summary,
         }
-        for part in document.parts()
+        for part, lines in document.by_parts(glance.lines if glance else ())
     ]
 
 

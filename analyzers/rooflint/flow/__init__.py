@@ -11,15 +11,16 @@ finds it. What is called outside of the files goes to `library`, and from there 
 program's classes and the patterns of `match`, `autograd` its functions with a backward of their
 own. `arrivals` are copies to the host that nothing has waited for yet; `compiled` is what
 torch.compile was given; `switches` slow every step while they are on. `indexing`, `timing`,
-`type_checks` and `places` say what their names say. `program` and `project` are the files, `follow`
-and `again` what following one found, `told` what it says of others, to be handed on
-(`written`).
+`type_checks` and `places` say what their names say. `program` and `project` are the files,
+`imports` whom they import, `follow` and `again` what following one found, `told` what it says of
+others, to be handed on (`written`).
 """
 
 from rooflint.flow.facts import CallFrom, Loop, Stop, Timing, Wait
 from rooflint.flow.follow import DeviceFlow, Following, together
+from rooflint.flow.imports import Imports
 from rooflint.flow.program import Program
-from rooflint.flow.project import Imports, Project
+from rooflint.flow.project import Project
 from rooflint.flow.told import Told, hear, tell
 from rooflint.flow.values import Site
 

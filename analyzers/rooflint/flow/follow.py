@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from rooflint.flow.again import follow_again
 from rooflint.flow.facts import TRAINING_WORK, CallFrom, Loop, Stop, Timing, Wait, heat_of
+from rooflint.flow.imports import reach_of
 from rooflint.flow.interpreter import Interpreter
 from rooflint.flow.machine import Found
 from rooflint.flow.program import Program
@@ -70,8 +71,13 @@ class Following:
         the arguments of nobody."""
         self._program, self.called = program, called
         interpreter = Interpreter(file, program)
-        if "torch" in file.text or "__main__" in file.text:
+        self._looked_at = frozenset[str]()
+        if "torch" in file.text:
             interpreter.run(called)
+        elif "__main__" in file.text:
+            self._looked_at, may_use_gpu = reach_of(program, file)
+            if may_use_gpu:
+                interpreter.run(called)
         self.is_exact = True
         """Nothing that was followed before an edit was kept."""
         self._interpreter: Interpreter | None = interpreter
@@ -80,7 +86,7 @@ class Following:
     def _take(self, interpreter: Interpreter) -> None:
         self.flows = _flows(interpreter)
         """What was found out of the file and of those that it uses, by path."""
-        self.used = interpreter.used
+        self.used = interpreter.used | self._looked_at
         """The other files, and folders, that it rests on."""
         self.steps = interpreter.machine.steps
         """Statements and calls that were followed, for the last edit if there was one."""

@@ -44,6 +44,8 @@ class Program:
         self._places: dict[str, tuple[str, ...]] = {}
         self.spaces: set[str] = set()
         """Folders that a module was imported through: packages, whatever else is in them."""
+        self.glances: dict[str, tuple[bool, frozenset[str]]] = {}
+        """Of files that were looked at: whether their text is of GPUs, and whom they import."""
         self._characters = 0
         self.cancelled: Event | None = None
         """Set by another thread: what is being followed is no longer asked for."""
@@ -58,6 +60,7 @@ class Program:
     def drop(self, path: str) -> None:
         """Forget a file, to read it again when it is needed."""
         self._statements.pop(path, None)
+        self.glances.pop(path, None)
         file = self._files.pop(path, None)
         if file is not None:
             self._characters -= len(file.text)
@@ -70,6 +73,7 @@ class Program:
         """Files may have come or gone."""
         self.listed.clear()
         self._places.clear()
+        self.glances.clear()
         for path, file in self._files.items():
             if file is not None:
                 self._list(path)
@@ -93,6 +97,11 @@ class Program:
             # The one used last stands at the end.
             self._files[path] = self._files.pop(path)
         return self._files[path]
+
+    def text(self, path: str) -> str | None:
+        """The text of a file that may never be followed; it is not kept."""
+        file = self._files.get(path)
+        return file.text if file is not None else self._read(path) if path.endswith(".py") else None
 
     def statements_by_name(self, file: SourceFile) -> dict[str, list[Block]]:
         """A file's top-level statements by the names that rest on them."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from rooflint.flow.follow import DeviceFlow, Following, together
+from rooflint.flow.imports import Imports as Imports
+from rooflint.flow.imports import read_imports
 from rooflint.flow.machine import Cancelled
 from rooflint.flow.program import Program
 from rooflint.source import SourceFile
@@ -16,22 +17,8 @@ from rooflint.source import SourceFile
 if TYPE_CHECKING:
     from threading import Event
 
-_IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\((?:[^()#]|#[^\n]*\n)*\)|[^\n#]*)"
-    r"|import[ \t]+([^\n#]+))",
-    re.MULTILINE,
-)
-_NAME = re.compile(r"[\w.]+")
 _MOST_USERS = 24
 """Files that are followed to know how one is used."""
-
-
-class Imports(NamedTuple):
-    """What a file's text says of its place among the others."""
-
-    files: frozenset[str]
-    """Whom it imports."""
-    is_script: bool
 
 
 class Project:
@@ -253,24 +240,8 @@ class Project:
             for path in dict.fromkeys((*self._listed, *self._followings)):
                 self._go_on()
                 if path not in self.imports:
-                    self.imports[path] = self._read_imports(path, self._read(path) or "")
+                    self.imports[path] = read_imports(self.program, path, self._read(path) or "")
                 for one in self.imports[path].files:
                     users.setdefault(one, set()).add(path)
             self._users = users
         return self._users
-
-    def _read_imports(self, path: str, text: str) -> Imports:
-        used: list[str | None] = []
-        for dots, dotted, names, modules in _IMPORT.findall(text):
-            if modules:
-                for module in modules.split(","):
-                    name = _NAME.match(module.strip())
-                    if name is not None:
-                        used.append(self.program.find(path, 0, name[0]))
-                continue
-            found = self.program.find(path, len(dots), dotted)
-            used.append(found)
-            if found is not None:
-                used += [self.program.member(found, name) for name in _NAME.findall(names)]
-        files = frozenset(one for one in used if one is not None and one != path)
-        return Imports(files, "__main__" in text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from functools import lru_cache
 
 from rooflint.flow import Site
@@ -38,6 +39,10 @@ def statement_of(site: Site) -> ast.stmt | None:
     return node
 
 
+MOST_USES = 500
+"""Of one name in a function or the module. Each is looked at for each finding."""
+
+
 @changing
 class Scope:
     """The names of a function, or of the module."""
@@ -45,17 +50,28 @@ class Scope:
     names: dict[str, list[ast.Name]] = field(default_factory=dict[str, list[ast.Name]])
     zeros: set[int] = field(default_factory=set[int])
     """The names, by identity, that are given a zero."""
+    others: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    """The same of names that are given something else."""
     shared: set[str] = field(default_factory=set[str])
     """What another function sees too."""
     parents: dict[int, ast.AST] = field(default_factory=dict[int, ast.AST])
     """What each node, by identity, is part of."""
+    answers: dict[tuple[str, str, int], bool] = field(
+        default_factory=dict[tuple[str, str, int], bool]
+    )
 
     def uses(self, name: str) -> list[ast.Name]:
         """Where a name stands, in no particular order."""
         return self.names.get(name, [])
 
+    def is_everywhere(self, name: str) -> bool:
+        """Whether a name stands in so many places that nobody says what becomes of it."""
+        return len(self.uses(name)) > MOST_USES
+
     def given(self, name: str) -> list[ast.expr] | None:
         """All that a name is given by plain assignments, or None if there are others."""
+        if self.is_everywhere(name):
+            return None
         values: list[ast.expr] = []
         for use in self.uses(name):
             if isinstance(use.ctx, ast.Load):
@@ -68,6 +84,8 @@ class Scope:
 
     def is_changed_in_place(self, name: str) -> bool:
         """Whether something writes into what a name stands for."""
+        if self.is_everywhere(name):
+            return True
         for use in self.uses(name):
             parent = self.parents.get(id(use))
             if isinstance(parent, (ast.AugAssign, ast.keyword)) and (
@@ -94,7 +112,10 @@ class Scope:
             return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
         if isinstance(node, ast.Name) and deep:
             values = self.given(node.id)
-            return bool(values) and all(self.is_whole(v, deep - 1) for v in values or ())
+            return self._known(
+                ("whole", node.id, deep),
+                lambda: bool(values) and all(self.is_whole(v, deep - 1) for v in values or ()),
+            )
         return False
 
     def makes_own_by(self, name: str) -> bool:
@@ -109,12 +130,21 @@ class Scope:
             return self.makes_own_by(called_name(node))
         if isinstance(node, ast.Name) and deep and node.id not in self.shared:
             values = self.given(node.id)
-            return (
-                bool(values)
-                and not self.is_changed_in_place(node.id)
-                and all(self.makes_own(v, deep - 1) for v in values or ())
+            return self._known(
+                ("own", node.id, deep),
+                lambda: (
+                    bool(values)
+                    and not self.is_changed_in_place(node.id)
+                    and all(self.makes_own(v, deep - 1) for v in values or ())
+                ),
             )
         return False
+
+    def _known(self, what: tuple[str, str, int], find_out: Callable[[], bool]) -> bool:
+        """The answer to a question that was perhaps asked before."""
+        if what not in self.answers:
+            self.answers[what] = find_out()
+        return self.answers[what]
 
 
 def scope_of(file: SourceFile, site: Site) -> Scope:
@@ -145,10 +175,13 @@ def _scope_in(whole: ast.AST) -> Scope:
     scope = Scope()
     functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
     waiting: list[tuple[ast.AST, bool]] = [(whole, False)]
+    given: list[ast.Name] = []
     while waiting:
         node, within = waiting.pop()
         if isinstance(node, ast.Name):
             scope.names.setdefault(node.id, []).append(node)
+            if isinstance(node.ctx, ast.Store):
+                given.append(node)
             if within:
                 scope.shared.add(node.id)
         elif isinstance(node, (ast.Global, ast.Nonlocal)):
@@ -159,6 +192,9 @@ def _scope_in(whole: ast.AST) -> Scope:
         for child in ast.iter_child_nodes(node):
             scope.parents[id(child)] = node
             waiting.append((child, within))
+    for name in given:
+        if id(name) not in scope.zeros:
+            scope.others.setdefault(name.id, []).append(id(name))
     return scope
 
 
@@ -213,8 +249,10 @@ def inside_of(loop: ast.AST) -> Inside:
 def starts_at_zero(scope: Scope, name: str, loop: ast.AST) -> bool:
     """Whether the only thing a name is given in a scope, outside of the loop, is a zero."""
     inside = inside_of(loop).nodes
-    given = [n for n in scope.names[name] if isinstance(n.ctx, ast.Store) and id(n) not in inside]
-    return bool(given) and all(id(n) in scope.zeros for n in given)
+    # Both end at the first that stands elsewhere: many loops may add to one name.
+    return all(one in inside for one in scope.others.get(name, ())) and any(
+        id(n) in scope.zeros and id(n) not in inside for n in scope.names[name]
+    )
 
 
 def called_name(node: ast.Call) -> str:

@@ -118,7 +118,10 @@ def is_average(file: SourceFile, timing: Timing) -> bool:
         return isinstance(parent.op, ast.Div)
     if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Name):
         return False
-    holders = [scope.parents.get(id(use)) for use in scope.uses(parent.targets[0].id)]
+    name = parent.targets[0].id
+    if scope.is_everywhere(name):
+        return False
+    holders = [scope.parents.get(id(use)) for use in scope.uses(name)]
     return any(isinstance(h, ast.BinOp) and isinstance(h.op, ast.Div) for h in holders)
 
 
