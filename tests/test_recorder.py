@@ -785,6 +785,43 @@ def test_what_a_recording_says_of_its_run_is_true(tmp_path: Path) -> None:
 
 
 @needs_torch
+@pytest.mark.parametrize("core", ["ctrace", "pytrace", "sysmon"])
+def test_coverage_is_measured_as_it_would_be_alone(tmp_path: Path, core: str) -> None:
+    """Of the lines that both want to hear of, coverage.py is told all."""
+    pytest.importorskip("coverage")
+    if core == "sysmon" and sys.version_info < (3, 12):
+        pytest.skip("this Python has no sys.monitoring")
+    script = tmp_path / "covered.py"
+    script.write_text(
+        "import torch\n"
+        "def loss(weight, skipped=False):\n"
+        "    if skipped:\n"
+        "        return None\n"
+        "    return (weight * 2).sum()\n"
+        "weight = torch.ones(3, requires_grad=True)\n"
+        "optimizer = torch.optim.SGD([weight], lr=0.1)\n"
+        "for step in range(14):\n"
+        "    loss(weight).backward()\n"
+        "    optimizer.step()\n"
+    )
+    environment = {"COVERAGE_CORE": core, "COVERAGE_FILE": str(tmp_path / "covered")}
+    words = ["-m", "coverage", "run", "--include", str(script), str(script)]
+    run = record(tmp_path, *words, cwd=tmp_path, environment=environment)
+    assert (run.code, run.stdout, run.stderr) == (0, "", "")
+    said = subprocess.run(
+        [sys.executable, "-m", "coverage", "report", "--show-missing"],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
+    assert re.search(r"covered\.py +10 +1 +90% +4\n", said.stdout), said.stdout
+    if core == "sysmon":
+        assert run.meta["window"]["step_count"] == 3
+    elif sys.version_info < (3, 12):
+        assert "holds sys.settrace" in run.meta["notes"][0]
+
+
+@needs_torch
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="sys.monitoring has room for several")
 def test_a_debugger_keeps_its_trace_function(tmp_path: Path) -> None:
     script = tmp_path / "debugged.py"

@@ -152,6 +152,43 @@ def test_a_launcher_runs_the_script_recorded(tmp_path: Path) -> None:
     assert json.loads((folder / "meta.json").read_text())["argv"] == ["ddp.py"]
 
 
+def test_a_hostile_script_does_what_it_would_alone_and_its_daemon_lives_on(tmp_path: Path) -> None:
+    """It spies on torch's functions, takes its ranges away, daemonises, and runs out of memory."""
+    pytest.importorskip("torch")
+    script = SCRIPTS / "hostile.py"
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    (alone / "go on").touch()
+    with (alone / "said").open("wb") as said:
+        plain = subprocess.run(
+            [sys.executable, script],
+            cwd=alone,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+        )
+    heard: list[Progress] = []
+    folder = run(request_for(tmp_path, str(script)), heard.append, threading.Event())
+    output = "".join(progress.output for progress in heard)
+    # Python 3.12 warns of the threads that CUDA's profiler has.
+    output = re.sub(r".*DeprecationWarning: .* multi-threaded, use of fork.*\n.*\n", "", output)
+    assert output == (alone / "said").read_text()
+    (tmp_path / "go on").touch()
+    ends = time.monotonic() + 60
+    while not (tmp_path / "lives").exists():
+        assert time.monotonic() < ends, "the daemon was ended with its script"
+        time.sleep(0.02)
+    meta = json.loads((folder / "meta.json").read_text())
+    error = "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 is full"
+    assert meta["exit"] == {"code": plain.returncode, "error": error}
+    assert meta["window"]["step_count"] == 3
+    assert meta["host_peaks"]["flop_per_s"]
+    assert read(folder).step_count == 3
+    assert [progress.message for progress in heard if "kept" in progress.message] == [
+        f"the script raised {error}: what was recorded until then is kept"
+    ]
+
+
 def test_a_script_that_a_signal_ends_is_said_with_a_shells_code(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     (tmp_path / "aborts.py").write_text(

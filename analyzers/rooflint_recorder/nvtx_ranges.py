@@ -11,6 +11,7 @@ import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
@@ -22,12 +23,12 @@ class NvtxRanges:
         self._real: Any = None
         self._local = _Open()
 
-    def show(self) -> None:
+    def show(self, make_range: Callable[[str], Any]) -> None:
         self._module = sys.modules.get("torch.cuda.nvtx")
         if self._module is not None:
             self._local = _Open()
             self._real = self._module._nvtx
-            self._module._nvtx = _Both(self._real, self._local)
+            self._module._nvtx = _Both(self._real, self._local, make_range)
 
     def hide(self) -> None:
         """Put back what the script had; ranges that are open on this thread close here."""
@@ -51,18 +52,17 @@ class _Open(threading.local):
 class _Both:
     """What `torch.cuda.nvtx` calls: the library as before, and the profiler after it."""
 
-    def __init__(self, real: Any, opened: _Open) -> None:
+    def __init__(self, real: Any, opened: _Open, make_range: Callable[[str], Any]) -> None:
         self._real = real
         self._opened = opened
+        self._make_range = make_range
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
 
     def rangePushA(self, message: str) -> Any:
-        from torch.autograd.profiler import record_function
-
         depth = self._real.rangePushA(message)
-        opened = record_function(str(message))
+        opened = self._make_range(str(message))
         opened.__enter__()
         self._opened.ranges.append(opened)
         return depth

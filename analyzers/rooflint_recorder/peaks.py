@@ -60,6 +60,7 @@ def of_cpu() -> dict[str, Any]:
     import torch
 
     products = {"fp64": torch.float64, "fp32": torch.float32, "bf16": torch.bfloat16}
+    make_ones = _torch_itself().ones
     with torch.inference_mode():
         rates: dict[str, float] = {}
         for name, dtype in products.items():
@@ -68,7 +69,7 @@ def of_cpu() -> dict[str, Any]:
             if rate:
                 rates[name] = rate
         count = _copied_on_cpu()
-        arrays = [torch.ones(count, dtype=torch.float32, device="cpu") for _ in range(3)]
+        arrays = [make_ones(count, dtype=torch.float32, device="cpu") for _ in range(3)]
         copied = _copies(arrays[0], arrays[1], arrays[2])
         seconds = [(moved, _cpu_s(run, CPU_BUDGET_S)) for moved, run in copied]
     return {
@@ -158,7 +159,7 @@ def _gpu_products(
 
 
 def _product(dtype: Any, device: str) -> Callable[[int], Callable[[], object]]:
-    import torch
+    torch = _torch_itself()
 
     def make(side: int) -> Callable[[], object]:
         # On a CPU this is the script's own process, whose random numbers are not ours to draw.
@@ -168,6 +169,13 @@ def _product(dtype: Any, device: str) -> Callable[[int], Callable[[], object]]:
         return lambda: torch.mm(a, b, out=out)
 
     return make
+
+
+def _torch_itself() -> Any:
+    """Its functions, whatever the script has put in their place."""
+    from torch import _C
+
+    return vars(_C)["_VariableFunctions"]
 
 
 def _fp8_product(other_zero: bool) -> Callable[[int], Callable[[], object]]:
@@ -225,8 +233,7 @@ def _product_rate(
 
 def _copies(a: Any, b: Any, out: Any) -> list[tuple[int, Callable[[], object]]]:
     """Bytes moved, and an elementwise kernel that moves them: a scaled copy, and a triad."""
-    import torch
-
+    torch = _torch_itself()
     size = a.numel() * a.element_size()
     return [
         (2 * size, lambda: torch.mul(a, 1.5, out=out)),

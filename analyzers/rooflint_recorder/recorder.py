@@ -464,11 +464,10 @@ class Recorder:
             self._early_libraries_cut = self._libraries_cut
 
     def _begin_step(self) -> None:
+        assert self._profiler is not None
         number = self._window.first_step + self._window.whole_steps
-        from torch.autograd.profiler import record_function
-
         with _unseen_by_modes():
-            self._step_mark = mark = record_function(f"ProfilerStep#{number}")
+            self._step_mark = mark = self._profiler.make_range(f"ProfilerStep#{number}")
             mark.__enter__()
         if self._marks is not None:
             self._marks.begin_step()
@@ -490,7 +489,7 @@ class Recorder:
         self._start_s = Clock.monotonic()
         if self._profiler is not None:
             self._profiler.start(self._cuda)
-            self._nvtx.show()
+            self._nvtx.show(self._profiler.make_range)
         if self._marks is not None:
             recording_folder.say_marking(self._folder, True)
             self._marks.begin(marks)
@@ -528,10 +527,8 @@ class Recorder:
                 on_engine_thread(functools.partial(marks.see_this_thread, see))
 
     def _synchronise(self) -> None:
-        if self._cuda:
-            import torch
-
-            torch.cuda.synchronize()
+        if self._cuda and self._profiler is not None:
+            self._profiler.synchronise()
 
     # --- writing -------------------------------------------------------------------------
 
@@ -648,7 +645,8 @@ class Recorder:
             elif ended and self._profiler and self._trace_written and not self._killed:
                 from rooflint_recorder import peaks
 
-                meta["host_peaks"] = peaks.of_cpu()
+                with _unseen_by_modes():
+                    meta["host_peaks"] = peaks.of_cpu()
         with self._noting("The sources could not be kept"):
             recording_folder.write_sources(self._folder, self._files.texts())
             for path, sha256 in self._files.hashes().items():
@@ -702,6 +700,8 @@ class Recorder:
 
     def _abandon(self) -> None:
         """This is a forked child: it runs unrecorded."""
+        if self._is_copy:
+            return  # a child of one
         self._is_copy = True
         if self._marks is not None:
             self._marks.end_in_child()
@@ -802,11 +802,14 @@ def _uninterrupted() -> Generator[None, None, None]:
         signal.raise_signal(signal.SIGINT)
 
 
-def _unseen_by_modes() -> Any:
+@contextlib.contextmanager
+def _unseen_by_modes() -> Generator[None, None, None]:
     """The script's `TorchDispatchMode` may count operators, and a range is one."""
     import torch
 
-    return torch._C._DisableTorchDispatch()  # type: ignore[attr-defined]
+    ours: Any = torch._C
+    with ours._DisableTorchDispatch(), ours.DisableTorchFunction():
+        yield
 
 
 def _is_kept_by_traces(name: str) -> bool:

@@ -32,6 +32,9 @@ class TorchProfiler:
         self._prepare = profiler._prepare_profiler  # type: ignore[attr-defined]
         self._enable = profiler._enable_profiler  # type: ignore[attr-defined]
         self._disable = profiler._disable_profiler  # type: ignore[attr-defined]
+        # Some scripts put their own functions in the place of these, later.
+        self.make_range: Any = profiler.record_function
+        self.synchronise: Callable[[], None] = torch.cuda.synchronize
         self.running = self.was_started = False
         self.sees_all_threads = _sees_all_threads()
         """Whether it may also be started on one thread and stopped on another."""

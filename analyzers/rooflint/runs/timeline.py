@@ -170,9 +170,8 @@ def _how_it_ended(told: dict[str, Any], cancelled: bool) -> str | None:
         return "the script was interrupted: what was recorded until then is kept"
     if code > 128 and error:
         return f"the script was {error}: what was recorded until then is kept"
-    if error:
-        return f"the script raised {error}"
-    return f"the script ended with exit code {code}"
+    what = f"raised {error}" if error else f"ended with exit code {code}"
+    return f"the script {what}: what was recorded until then is kept"
 
 
 def _in_words(code: int) -> str:
