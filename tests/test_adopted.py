@@ -5,7 +5,9 @@ Its times are made up: a kernel of 15 µs in `main`, one of 30 µs in `Model.for
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,6 +16,8 @@ from profiles.trace_maker import MAIN, TraceMaker
 import rooflint
 from rooflint.model import LineReport
 from rooflint.remap import match_files
+
+RECORDINGS = Path(__file__).parent / "profiles" / "recordings"
 
 SCRIPT = '''\
 """Trains."""
@@ -126,13 +130,25 @@ def test_an_imported_trace_says_the_same_when_it_is_read_again(tmp_path: Path):
 
 
 def test_an_imported_report_of_ncu_is_kept_as_well(tmp_path: Path):
-    here = Path(__file__).parent / "profiles" / "recordings"
     for name in ("flops.ncu-rep.xz", "saxpy.csv"):
-        first = rooflint.read_recording(here / name)
-        again = rooflint.read_recording(rooflint.import_recording(here / name, tmp_path))
+        first = rooflint.read_recording(RECORDINGS / name)
+        again = rooflint.read_recording(rooflint.import_recording(RECORDINGS / name, tmp_path))
         assert (again.kernels, again.lines) == (first.kernels, first.lines) and first.kernels
     meta = [json.loads(path.read_text()) for path in tmp_path.rglob("meta.json")]
     assert {Path(one["imported_from"]).name for one in meta} == {"flops.ncu-rep.xz", "saxpy.csv"}
+
+
+def test_what_is_whole_of_a_cut_trace_can_be_imported(tmp_path: Path):
+    whole = RECORDINGS / "hta__critical_path_alexnet.json.gz"
+    packed = {"a.json.gz": whole.read_bytes()}
+    packed["a.json.xz"] = lzma.compress(gzip.decompress(packed["a.json.gz"]))
+    for name, data in packed.items():
+        path = tmp_path / name
+        path.write_bytes(data[: len(data) // 2])
+        first = rooflint.read_recording(path)
+        again = rooflint.read_recording(rooflint.import_recording(path, tmp_path))
+        assert first.kernel_count and again.kernels == first.kernels
+        assert any("cut off" in note for note in again.notes)
 
 
 def made(folder: Path) -> Path:

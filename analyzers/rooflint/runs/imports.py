@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 import shutil
 from collections.abc import Mapping
+from contextlib import closing, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 
 from rooflint.model import NotToKeepError, ProfileError
-from rooflint.profiles.streams import open_packed, sniff
+from rooflint.profiles.streams import open_packed, read_pieces, sniff
 from rooflint.runs.quota import held
 from rooflint.runs.recordings import (
     COUNTERS,
@@ -58,6 +59,9 @@ def import_recording(path: Path, root: Path, sources: Mapping[str, str]) -> Path
             f"{path} cannot be copied into {folder.parent} ({error.strerror or error}): make room"
             " there, or choose a project folder that you may write to"
         ) from error
+    except BaseException:
+        remove(folder)
+        raise
     return folder
 
 
@@ -70,8 +74,11 @@ def _copy_file(path: Path, folder: Path) -> None:
             with open_packed(path) as read, (folder / COUNTERS_TABLE).open("wb") as write:
                 shutil.copyfileobj(read, write)
         case _:
-            with open_packed(path) as read, gzip.open(folder / TRACE, "wb", 1) as write:
-                shutil.copyfileobj(read, write)
+            pieces = read_pieces(path, 1 << 20)
+            # Of one that is cut off as much is kept as is read of it.
+            with closing(pieces), gzip.open(folder / TRACE, "wb", 1) as write, suppress(EOFError):
+                for piece in pieces:
+                    write.write(piece)
 
 
 def _not_kept(folder: str, names: list[str]) -> list[str]:
