@@ -305,6 +305,42 @@ def test_an_edit_in_a_long_file_follows_little_again() -> None:
     assert not following.is_exact
 
 
+def test_an_edit_follows_no_function_that_a_look_at_the_whole_file_leaves_out() -> None:
+    inside = """
+def outer(n):
+    for step in range(n):
+        def never_called(y=torch.ones(2, device='cuda')):
+            while True:
+                y.sum().item()
+"""
+    text = long_file(40) + inside
+    file = SourceFile.parse("long.py", text)
+    following = Following(file, Program(lambda path: None))
+    edited = text.replace("        y = x * 7\n", "        y = x * 8\n", 1)
+    following.edit(SourceFile.parse("long.py", edited, file), frozenset())
+    assert not following.is_exact
+    assert following.steps < 50
+    assert not following.flows
+
+
+def test_an_edit_follows_what_leads_to_it_and_leaves_the_rest_for_later() -> None:
+    costly = "\n\ndef costly{}(x):\n" + 60 * "    x = changed(x) + 1\n"
+    changed = "\n\ndef changed(x):\n    for step in range(9):\n        y = x * 7\n    return y\n"
+    callers = "".join(costly.format(n) + f"\n\ncostly{n}(torch.ones(2))\n" for n in range(9))
+    text = long_file(40) + changed + callers
+    file = SourceFile.parse("long.py", text)
+    following = Following(file, Program(lambda path: None))
+    all_of_it = following.steps
+    waits = "        y = torch.ones(2, device='cuda').sum(); y.item()\n"
+    edited = text.replace(
+        "range(9):\n        y = x * 7\n    return y", "range(9):\n" + waits + "    return y"
+    )
+    following.edit(SourceFile.parse("long.py", edited, file), frozenset())
+    (stop,) = following.flows["long.py"].stops
+    assert stop.wait.site.text == "y.item()"
+    assert following.steps < all_of_it / 5
+
+
 def test_a_decorator_that_measures_is_followed_wherever_it_is(tmp_path: Path) -> None:
     clocks = """\
         import time

@@ -22,7 +22,10 @@ _MOST_DEAD_LINES = 20_000
 """Of blocks that were replaced: their nodes stay, so that no other takes their identity."""
 _MOST_PASSES = 3
 _MOST_STATEMENTS_AGAIN = 1_500
-"""That are followed at once for an edit, besides the changed functions themselves."""
+"""That are followed at once to get to a function that was changed."""
+_MOST_STATEMENTS_BESIDES = 150
+"""That are followed at once for what rests on it otherwise. Who types waits for this, and the rest
+is found when the whole file is followed."""
 _SOON_DONE = 100
 """Statements of a whole file that may as well be followed for each edit."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -48,13 +51,18 @@ def follow_again(it: Interpreter, file: SourceFile, called: frozenset[ast.AST]) 
     it.changes.append(changed)
     it.samples = {k: s for k, s in it.samples.items() if not s.uses.rests_on(changed)}
     it.functions = [f for f in it.functions if f.block in file.places]
+    known = len(it.functions)
     it.machine.begin_again()
     it.machine.set(it.settings)
     try:
-        _follow_statements(it, changed)
+        to_reach = {old: function.block for old, function in functions or ()}
+        _follow_statements(it, changed, to_reach)
+        defined = len(it.functions)
         it.machine.unasked = True
-        _follow_functions(it, changed, [function for _, function in functions or ()])
-        unasked.run_the_rest(it, called)
+        _follow_functions(it, changed, to_reach, [function for _, function in functions or ()])
+        soon = it.machine.steps + _MOST_STATEMENTS_BESIDES
+        unasked.run_the_rest(it, called, it.functions[known:defined], soon)
+        unasked.leave_out(it, it.functions[defined:])
     except OutOfBudget:
         return False
     return True
@@ -133,8 +141,12 @@ def _head(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     return [ast.dump(part) for part in (node.args, *node.decorator_list)]
 
 
-def _follow_statements(it: Interpreter, changed: Uses) -> None:
-    """Follow the module's statements that are new, or rest on what has changed."""
+def _follow_statements(it: Interpreter, changed: Uses, to_reach: dict[Block, Block]) -> None:
+    """Follow the module's statements that are new, or rest on what has changed.
+
+    `to_reach` are the functions with new bodies that nothing has led to yet: what they were, and
+    what they are.
+    """
     for _ in range(_MOST_PASSES):
         names = len(changed.names)
         rebound: set[str] = set()
@@ -144,18 +156,22 @@ def _follow_statements(it: Interpreter, changed: Uses) -> None:
                 found.uses.rests_on(changed) or found.uses.binds & rebound
             ):
                 continue
-            if found is not None and not _is_affordable(it, found):
+            if found is not None and not _is_affordable(it, found, to_reach):
                 continue
             binds = found.uses.binds if found is not None else set[str]()
             before = {name: it.root.vars.get(name) for name in binds}
-            binds = binds | it.run_statement(block).uses.binds
+            found = it.run_statement(block)
+            _take_out(to_reach, found)
+            binds = binds | found.uses.binds
             rebound |= binds
             changed.names |= {n for n in binds if it.root.vars.get(n) != before.get(n)}
         if names == len(changed.names):
             return
 
 
-def _follow_functions(it: Interpreter, changed: Uses, given: list[Function]) -> None:
+def _follow_functions(
+    it: Interpreter, changed: Uses, to_reach: dict[Block, Block], given: list[Function]
+) -> None:
     """Follow functions that nothing calls and that rest on what has changed: those with new
     bodies, then others as long as that is soon done."""
     waiting: list[Function] = []
@@ -169,10 +185,20 @@ def _follow_functions(it: Interpreter, changed: Uses, given: list[Function]) -> 
     for function in given:
         if function in it.pieces or not it.called[id(function.node)]:
             unasked.run_function(it, function, ENOUGH_AT_ONCE)
+            _take_out(to_reach, it.pieces[function])
     for function in sorted(waiting, key=lambda f: it.pieces[f].steps):
-        if _is_affordable(it, it.pieces[function]):
+        if _is_affordable(it, it.pieces[function], to_reach):
             unasked.run_function(it, function, ENOUGH_AT_ONCE)
+            _take_out(to_reach, it.pieces[function])
 
 
-def _is_affordable(it: Interpreter, found: Found) -> bool:
-    return it.machine.steps + found.steps <= _MOST_STATEMENTS_AGAIN
+def _take_out(to_reach: dict[Block, Block], found: Found) -> None:
+    """Of the functions to get to, those that a piece led to."""
+    for old in [old for old, new in to_reach.items() if new in found.uses.blocks]:
+        del to_reach[old]
+
+
+def _is_affordable(it: Interpreter, found: Found, to_reach: dict[Block, Block]) -> bool:
+    leads_there = found.uses.are_all or not found.uses.blocks.isdisjoint(to_reach)
+    most = _MOST_STATEMENTS_AGAIN if to_reach and leads_there else _MOST_STATEMENTS_BESIDES
+    return it.machine.steps + found.steps <= most

@@ -99,7 +99,9 @@ class Interpreter:
             for block in self.file.blocks:
                 self.run_statement(block)
             self.settings = self.machine.settings()
+            defined = len(self.functions)
             unasked.run_the_rest(self, called)
+            unasked.leave_out(self, self.functions[defined:])
         except OutOfBudget:
             self.is_whole = False
 

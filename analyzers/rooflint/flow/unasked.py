@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection, Iterable
 from collections.abc import Generator as Yields
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -47,10 +48,16 @@ class Sample:
     uses: Uses
 
 
-def run_the_rest(it: Interpreter, called: frozenset[ast.AST]) -> None:
+def run_the_rest(
+    it: Interpreter,
+    called: frozenset[ast.AST],
+    new: Collection[Function] = (),
+    until: int = MOST_STATEMENTS,
+) -> None:
     """Functions that nothing in the file has called, those that nothing names first.
 
-    `called` are those that are known to be called from other files.
+    `called` are those that are known to be called from other files. Once so many statements were
+    followed, those that are not `new` are left out.
     """
     waiting = [
         f
@@ -70,9 +77,16 @@ def run_the_rest(it: Interpreter, called: frozenset[ast.AST]) -> None:
     named = {f.name for f in waiting if f.name != "forward" and _stands_twice(f.name, text)}
     it.machine.unasked = True
     for function in sorted(waiting, key=lambda f: f.name in named):
-        if not it.called[id(function.node)]:
+        if it.called[id(function.node)]:
+            continue
+        if function in new or it.machine.steps < until:
             run_function(it, function)
     it.machine.unasked = False
+
+
+def leave_out(it: Interpreter, defined: Iterable[Function]) -> None:
+    """Functions within what nothing calls are followed where that calls them, or not at all."""
+    it.silent.update(f.node for f in defined)
 
 
 def _stands_twice(name: str, text: str) -> bool:
