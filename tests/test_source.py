@@ -155,6 +155,9 @@ def test_any_row_of_edits_ends_where_a_fresh_parse_does(seed: int) -> None:
         " (\n",
         "x,\n",
         "[\n",
+        "\r\n",
+        "\r",
+        "\n\r\n",
     ]
     text = LOOP
     file = SourceFile.parse("loop.py", text)
@@ -165,6 +168,7 @@ def test_any_row_of_edits_ends_where_a_fresh_parse_does(seed: int) -> None:
         rooflint.check(file)
         fresh = SourceFile.parse("loop.py", text)
         assert (file.syntax_error is None) == (fresh.syntax_error is None)
+        assert file.lines == fresh.lines
     file = SourceFile.parse("loop.py", LOOP, file)
     assert shape(file) == shape(SourceFile.parse("loop.py", LOOP))
 

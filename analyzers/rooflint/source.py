@@ -115,9 +115,11 @@ class SourceFile:
     def parse(path: str, text: str, previous: SourceFile | None = None) -> SourceFile:
         """Parse a file block by block. Never raises: see `syntax_error`."""
         marked = text.startswith("\ufeff")
-        # CRLF and lone CR end lines for Python and for editors; form feeds do not.
         plain = text[1:] if marked else text
-        lines = tuple(re.split(r"\r\n|\r|\n", plain) if "\r" in plain else plain.split("\n"))
+        if previous is None or is_notebook(path):
+            lines = tuple(_split(plain))
+        else:
+            lines = _split_again(previous, plain)
         if is_notebook(path):
             lines = plain_lines(lines)
         if len(text) > MOST_BYTES:
@@ -166,6 +168,33 @@ class SourceFile:
             column += first == 1
             end_column += last == 1
         return SourceSpan(block.path, first, column, last, end_column)
+
+
+def _split(text: str) -> list[str]:
+    """CRLF and lone CR end lines for Python and for editors; form feeds do not."""
+    return re.split(r"\r\n|\r|\n", text) if "\r" in text else text.split("\n")
+
+
+def _split_again(previous: SourceFile, text: str) -> tuple[str, ...]:
+    """The lines of an edited text. At its start and end, where it is as it was, they are the same
+    objects: those are soon compared."""
+    old, lines = previous.text[previous.has_byte_order_mark :], previous.lines
+    start = text.rfind("\n", 0, _alike(old, text)) + 1
+    at_end = _alike_at_end(old, text, min(len(old), len(text)) - start)
+    end = text.find("\n", len(text) - at_end) + 1
+    before = _ends(text, 0, start)
+    if not end:
+        return lines[:before] + tuple(_split(text[start:]))
+    after = before + _ends(old, start, len(old) - len(text) + end)
+    return lines[:before] + tuple(_split(text[start:end])[:-1]) + lines[after:]
+
+
+def _ends(text: str, start: int, end: int) -> int:
+    """How many lines end in a part of a text that starts and ends with whole lines."""
+    count = text.count("\n", start, end)
+    if "\r" in text:
+        count += text.count("\r", start, end) - text.count("\r\n", start, end)
+    return count
 
 
 def _all_blocks(path: str, lines: tuple[str, ...], was: Was) -> list[Placed]:
@@ -294,7 +323,7 @@ def _after_edit(previous: SourceFile, lines: tuple[str, ...]) -> list[Placed]:
     if old == lines:
         return placed
     same_before = _alike(old, lines)
-    same_after = _alike(old[same_before:][::-1], lines[same_before:][::-1])
+    same_after = _alike_at_end(old, lines, min(len(old), len(lines)) - same_before)
     moved_by = len(lines) - len(old)
     # A block is kept if it and the line after it (`else:` could appear there) are unchanged.
     before = [(at, b) for at, b in placed if at + len(b.lines) <= same_before]
@@ -335,12 +364,29 @@ def _after_edit(previous: SourceFile, lines: tuple[str, ...]) -> list[Placed]:
 
 
 def _alike(some: Sequence[str], others: Sequence[str]) -> int:
-    """How many lines at the start are the same."""
+    """How many lines, or characters, at the start are the same."""
     same, most = 0, min(len(some), len(others))
     while same < most:
         # Whole stretches at a time: comparing those is quick.
         step = 1
         while same + step <= most and some[same : same + step] == others[same : same + step]:
+            same += step
+            step *= 2
+        if step == 1:
+            break
+    return same
+
+
+def _alike_at_end(some: Sequence[str], others: Sequence[str], most: int) -> int:
+    """The same at the end, up to so many."""
+    same, (end, other_end) = 0, (len(some), len(others))
+    while same < most:
+        step = 1
+        while (
+            same + step <= most
+            and some[end - same - step : end - same]
+            == others[other_end - same - step : other_end - same]
+        ):
             same += step
             step *= 2
         if step == 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from functools import lru_cache
+from typing import cast
 
 from rooflint.flow import Site
 from rooflint.flow.torch_calls import NEW_TENSORS
@@ -21,11 +22,28 @@ _MAKES_NEW = NEW_TENSORS | {"tensor"} | _OFTEN_MODULES
 
 @lru_cache(maxsize=16)
 def parents_in(block: Block) -> dict[int, ast.AST]:
+    """What each node of a block, by identity, is part of."""
     found: dict[int, ast.AST] = {}
-    for statement in block.body:
-        for node in ast.walk(statement):
-            for child in ast.iter_child_nodes(node):
-                found[id(child)] = node
+    waiting: list[ast.AST] = [*block.body]
+    while waiting:
+        node = waiting.pop()
+        parts = _parts_of(node)
+        found.update(dict.fromkeys(map(id, parts), node))
+        waiting += parts
+    return found
+
+
+def _parts_of(node: ast.AST) -> list[ast.AST]:
+    """The nodes right within one, but for those that only say what it does with the others."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        if name in ("ctx", "op", "ops"):
+            continue
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            found.append(value)
+        elif isinstance(value, list):
+            found += [one for one in cast("list[object]", value) if isinstance(one, ast.AST)]
     return found
 
 
@@ -189,9 +207,9 @@ def _scope_in(whole: ast.AST) -> Scope:
         elif isinstance(node, ast.Assign):
             scope.zeros |= _given_zero(node)
         within = within or (node is not whole and isinstance(node, functions))
-        for child in ast.iter_child_nodes(node):
-            scope.parents[id(child)] = node
-            waiting.append((child, within))
+        parts = _parts_of(node)
+        scope.parents.update(dict.fromkeys(map(id, parts), node))
+        waiting += [(part, within) for part in parts]
     for name in given:
         if id(name) not in scope.zeros:
             scope.others.setdefault(name.id, []).append(id(name))
