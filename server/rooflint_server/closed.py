@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lsprotocol import types as lsp
 from pygls import uris
 
 import rooflint
@@ -15,6 +14,7 @@ from rooflint.notebooks import cell_at, is_notebook, name_line
 from rooflint_server import to_lsp
 from rooflint_server.document import Document
 from rooflint_server.session import Session
+from rooflint_server.to_lsp import Json
 
 LEFT = "left"
 """The version of a file that was closed, and of which nothing is said."""
@@ -54,7 +54,7 @@ def _version(path: str) -> int | None:
         return None
 
 
-def diagnostics_of_closed(file: ClosedFile, session: Session) -> list[lsp.Diagnostic]:
+def diagnostics_of_closed(file: ClosedFile, session: Session) -> list[Json]:
     """Of each line that costs much; what the rules say of a file is told once it is open."""
     text = session.text_of(file.path)
     followed = rooflint.follow_file(file.report, file.path, text) if text is not None else None
@@ -70,44 +70,51 @@ def diagnostics_of_closed(file: ClosedFile, session: Session) -> list[lsp.Diagno
     return found
 
 
-def _put_into_cell(one: lsp.Diagnostic, path: str, text: str, session: Session) -> None:
+def _put_into_cell(one: Json, path: str, text: str, session: Session) -> None:
     """Only the editor knows what cells are called: it may find them by their number, from 0.
 
     To another one it is of the notebook as a whole.
     """
-    line = one.range.start.line + 1
+    start, end = one["range"]["start"], one["range"]["end"]
+    line = start["line"] + 1
     cell = cell_at(path, line, text)
     if session.editor.names_cells and cell:
-        for place in (one.range.start, one.range.end):
-            place.line -= cell.first_line - 1
-        one.data = {"cell": cell.number - 1}
+        for place in (start, end):
+            place["line"] -= cell.first_line - 1
+        one["data"] = {"cell": cell.number - 1}
     else:
-        one.message = f"{name_line(path, line, text)}: {one.message}"
-        one.range = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
+        one["message"] = f"{name_line(path, line, text)}: {one['message']}"
+        start.update(line=0, character=0)
+        end.update(line=0, character=0)
 
 
 def to_workspace_report(
     files: Mapping[str, ClosedFile], known: Mapping[str, str], session: Session
-) -> lsp.WorkspaceDiagnosticReport:
+) -> Json:
     """The diagnostics of files; of those whose version the editor knows, by URI, that alone.
 
     VS Code's client keeps what it shows of a file that is closed until it is told here that there
     is nothing: twice, since it does not listen while its last question about the file is open.
     """
-    items: list[lsp.WorkspaceDocumentDiagnosticReport] = []
+    items: list[Json] = []
+
+    def tell(uri: str, found: Sequence[Json], version: str | None = None) -> None:
+        item: Json = {"kind": "full", "uri": uri, "version": None, "items": found}
+        items.append({**item, "resultId": version} if version else item)
+
     still = {file.uri for file in files.values()}
     open_now = {part.uri for document in session.documents.values() for part in document.parts()}
     left, session.left = session.left, set()
     for uri in left - still - open_now:
-        items.append(lsp.WorkspaceFullDocumentDiagnosticReport(uri, [], result_id=LEFT))
+        tell(uri, (), LEFT)
     for uri in known.keys() - still - open_now:
-        items.append(lsp.WorkspaceFullDocumentDiagnosticReport(uri, []))
+        tell(uri, ())
     for file in files.values():
         if known.get(file.uri) == file.version:
-            items.append(lsp.WorkspaceUnchangedDocumentDiagnosticReport(file.uri, file.version))
+            version = file.version
+            items.append(
+                {"kind": "unchanged", "uri": file.uri, "version": None, "resultId": version}
+            )
         else:
-            found = diagnostics_of_closed(file, session)
-            full = lsp.WorkspaceFullDocumentDiagnosticReport(file.uri, found, None)
-            full.result_id = file.version
-            items.append(full)
-    return lsp.WorkspaceDiagnosticReport(items)
+            tell(file.uri, diagnostics_of_closed(file, session), file.version)
+    return {"items": items}

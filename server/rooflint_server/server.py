@@ -44,6 +44,7 @@ from rooflint_server.notebook import Notebook
 from rooflint_server.progress import Listener, close_progress, open_progress
 from rooflint_server.reading import now, read_measured
 from rooflint_server.session import Run, Session
+from rooflint_server.to_lsp import Json
 from rooflint_server.wire import Protocol, converse, open_loopback, open_stdio
 
 if TYPE_CHECKING:
@@ -433,17 +434,15 @@ async def _learn(first: Document | None) -> None:
             _show_anew()  # Of its other cells something else may be known as well.
 
 
-async def diagnostic(params: lsp.DocumentDiagnosticParams) -> lsp.DocumentDiagnosticReport:
+async def diagnostic(params: lsp.DocumentDiagnosticParams) -> Json:
     document = _document(params.text_document)
     known = await diagnostics_of(document) if document else {}
     if document:
         _learn_soon(document)
-    return lsp.RelatedFullDocumentDiagnosticReport(known.get(params.text_document.uri, []))
+    return {"kind": "full", "items": known.get(params.text_document.uri, [])}
 
 
-async def workspace_diagnostic(
-    params: lsp.WorkspaceDiagnosticParams,
-) -> lsp.WorkspaceDiagnosticReport:
+async def workspace_diagnostic(params: lsp.WorkspaceDiagnosticParams) -> Json:
     known = {each.uri: each.value for each in params.previous_result_ids}
     files = closed_files(session)
     return await asyncio.to_thread(to_workspace_report, files, known, session)
@@ -453,7 +452,7 @@ async def _publish_closed() -> None:
     """The same for editors that do not ask."""
     files = closed_files(session)
     for path in [*files, *(session.told_closed - {*files})]:
-        found: list[lsp.Diagnostic] = []
+        found: list[Json] = []
         if path in files:
             found = await asyncio.to_thread(diagnostics_of_closed, files[path], session)
         if path in session.documents:
@@ -462,16 +461,16 @@ async def _publish_closed() -> None:
             found = []
         if found or path in session.told_closed:
             uri = uris.from_fs_path(path) or path
-            server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found))
+            _publish_one(uri, found)
             session.told_closed.add(path)
     session.told_closed &= {*files}
 
 
-async def diagnostics_of(document: Document) -> dict[str, list[lsp.Diagnostic]]:
+async def diagnostics_of(document: Document) -> dict[str, list[Json]]:
     """By URI: of a notebook each cell has its own."""
     analysis = await session.know(document)
     _tell_heat(document, analysis)
-    found: dict[str, list[lsp.Diagnostic]] = {part.uri: [] for part in document.parts()}
+    found: dict[str, list[Json]] = {part.uri: [] for part in document.parts()}
     with _fault_told("looking at a file"):
         basis = analysis.basis
         settled = basis.config.of_file(document.path).severity
@@ -489,15 +488,20 @@ def _tell_heat(document: Document, analysis: Analysis) -> None:
         if heat != document.heat:
             document.heat = heat
             for part in heat:
-                protocol().notify(HEAT, part)
+                protocol().tell(HEAT, part)
 
 
-def _publish(document: Document, diagnostics: Mapping[str, Sequence[lsp.Diagnostic]]) -> None:
+def _publish(document: Document, diagnostics: Mapping[str, Sequence[Json]]) -> None:
     versions = {part.uri: part.version for part in document.parts()}
     for uri, known in diagnostics.items():
-        server.text_document_publish_diagnostics(
-            lsp.PublishDiagnosticsParams(uri, known, versions.get(uri))
-        )
+        _publish_one(uri, known, versions.get(uri))
+
+
+def _publish_one(uri: str, diagnostics: Sequence[Json], version: int | None = None) -> None:
+    params: Json = {"uri": uri, "diagnostics": diagnostics}
+    if version is not None:
+        params["version"] = version
+    protocol().tell(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)
 
 
 def _show_anew() -> None:
@@ -870,7 +874,7 @@ async def compare(params: lsp.ExecuteCommandParams) -> dict[str, object]:
 def _tell_measured(root: str) -> None:
     newest = next(iter(session.measured.get(root, ())), None)
     summary = newest.summary if newest else None
-    protocol().notify(MEASURED, {"root": root, "summary": summary})
+    protocol().tell(MEASURED, {"root": root, "summary": summary})
 
 
 T = TypeVar("T")

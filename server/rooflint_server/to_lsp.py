@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 SOURCE = "rooflint"
 
+Json = dict[str, Any]
+"""What is sent as it is."""
+
 SEVERITIES: dict[Severity, lsp.DiagnosticSeverity] = {
     "error": lsp.DiagnosticSeverity.Error,
     "warning": lsp.DiagnosticSeverity.Warning,
@@ -199,28 +202,23 @@ def to_diagnostics(
     report: Report | None,
     settled: Container[str],
     editor: Editor,
-) -> list[lsp.Diagnostic]:
+) -> list[Json]:
     """One for each finding, with its measured cost, and one for each other line that costs much.
 
-    `settled`: the rules whose severity the user has set.
+    As JSON: there may be hundreds after each edit, and what makes JSON of lsprotocol's own objects
+    takes ten times as long. `settled`: the rules whose severity the user has set.
     """
-    diagnostics: list[lsp.Diagnostic] = []
+    diagnostics: list[Json] = []
+    files = {document.path: document}
     for line in sorted(lines, key=lambda line: line.line):
         for finding in line.findings:
             severity, message = finding_as_measured(finding, line, report, settled)
-            diagnostics.append(
-                lsp.Diagnostic(
-                    range=to_range(document, finding.span, editor.encoding),
-                    message=message,
-                    severity=SEVERITIES[severity],
-                    source=SOURCE,
-                    code=finding.rule,
-                    code_description=_page_of(finding.rule, editor),
-                    related_information=_to_related(document, finding, editor.encoding)
-                    if editor.related
-                    else None,
-                )
-            )
+            place = to_range(document, finding.span, editor.encoding)
+            one = _to_diagnostic(place, message, severity, finding.rule, editor)
+            if editor.related:
+                related = _to_related(document, finding, editor.encoding, files)
+                one["relatedInformation"] = list(related)
+            diagnostics.append(one)
         if not line.findings and report and (said := line_as_measured(line, report)):
             severity, message = said
             limiter = line.verdict.limiter if line.verdict else "unknown"
@@ -230,27 +228,42 @@ def to_diagnostics(
                 word = re.match(r"\w*", document.content(line.line - 1).strip())
                 units = count_units(word[0], len(word[0]), editor.encoding) if word else 0
                 place.end = lsp.Position(place.start.line, place.start.character + max(1, units))
-            diagnostics.append(
-                lsp.Diagnostic(
-                    range=place,
-                    message=message,
-                    severity=SEVERITIES[severity],
-                    source=SOURCE,
-                    code=limiter,
-                    code_description=_page_of(limiter, editor) if limiter else None,
-                )
-            )
+            diagnostics.append(_to_diagnostic(place, message, severity, limiter, editor))
     return diagnostics
 
 
-def _page_of(code: str, editor: Editor) -> lsp.CodeDescription | None:
+def _to_diagnostic(
+    place: lsp.Range, message: str, severity: Severity, code: str | None, editor: Editor
+) -> Json:
+    one: Json = {
+        "range": _to_json(place),
+        "severity": SEVERITIES[severity].value,
+        "source": SOURCE,
+        "message": message,
+    }
+    if code:
+        one["code"] = code
+        if page := _page_of(code, editor):
+            one["codeDescription"] = {"href": page}
+    return one
+
+
+def _to_json(place: lsp.Range) -> Json:
+    start, end = place.start, place.end
+    return {
+        "start": {"line": start.line, "character": start.character},
+        "end": {"line": end.line, "character": end.character},
+    }
+
+
+def _page_of(code: str, editor: Editor) -> str | None:
     """Where a rule or verdict is explained, where the pages are at hand."""
     if not editor.describes_codes:
         return None
     if editor.rule_page:
-        return lsp.CodeDescription(editor.rule_page.replace("{code}", code))
+        return editor.rule_page.replace("{code}", code)
     page = rooflint.page_of(code)
-    return lsp.CodeDescription(f"{uris.from_fs_path(str(page[0]))}#{page[1]}") if page else None
+    return f"{uris.from_fs_path(str(page[0]))}#{page[1]}" if page else None
 
 
 def to_heat(document: Document, analysis: Analysis) -> list[dict[str, object]]:
@@ -350,18 +363,21 @@ def to_text_edit(document: Document, edit: Edit, encoding: Encoding) -> lsp.Text
 
 
 def _to_related(
-    document: Document, finding: Finding, encoding: Encoding
-) -> list[lsp.DiagnosticRelatedInformation]:
-    related: list[lsp.DiagnosticRelatedInformation] = []
+    document: Document, finding: Finding, encoding: Encoding, files: dict[str, Document]
+) -> Iterator[Json]:
+    """The places that explain a finding. `files` are those that were read for others."""
     for because in finding.because:
-        elsewhere = because.span.path != document.path
-        if elsewhere and is_notebook(because.span.path):
+        path = because.span.path
+        if path != document.path and is_notebook(path):
             continue  # Only the editor knows what its cells are called.
-        place = _read(because.span.path) if elsewhere else document
-        uri = place.part_at(because.span.line).uri
-        location = lsp.Location(uri, to_range(place, because.span, encoding))
-        related.append(lsp.DiagnosticRelatedInformation(location, because.message))
-    return related
+        if path not in files:
+            files[path] = _read(path)
+        place = files[path]
+        location = {
+            "uri": place.part_at(because.span.line).uri,
+            "range": _to_json(to_range(place, because.span, encoding)),
+        }
+        yield {"location": location, "message": because.message}
 
 
 def _read(path: str) -> Document:

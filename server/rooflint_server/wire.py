@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, cast
 
-from lsprotocol.types import EXIT, INITIALIZE
+from lsprotocol.types import EXIT, INITIALIZE, ResponseError
 from pygls.exceptions import (
     JsonRpcException,
     JsonRpcInvalidParams,
@@ -82,6 +82,20 @@ class Protocol(LanguageServerProtocol):
     def take_over(self, method: str, handler: Callable[[Any], Any]) -> None:
         """Have a handler of ours in place of pygls's own."""
         self.fm.add_builtin_feature(method, handler)  # pyright: ignore[reportUnknownMemberType]
+
+    def tell(self, method: str, params: dict[str, Any]) -> None:
+        """Send a notification that is JSON already."""
+        self._send_data({"jsonrpc": self.VERSION, "method": method, "params": params})
+
+    def _send_response(
+        self, msg_id: str | int, result: Any = None, error: ResponseError | None = None
+    ) -> None:
+        """Answer a request; an answer that is JSON already is sent as it is."""
+        if error is None and isinstance(result, dict):
+            self._result_types.pop(msg_id, None)
+            self._send_data({"jsonrpc": self.VERSION, "id": msg_id, "result": result})
+        else:
+            super()._send_response(msg_id, result, error)
 
     def receive(self, body: bytes) -> None:
         """Handle one message. What does not fit the protocol is refused, never fatal."""

@@ -8,6 +8,7 @@ is time for it.
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from rooflint.flow import definitions, unasked
@@ -55,13 +56,12 @@ def follow_again(it: Interpreter, file: SourceFile, called: frozenset[ast.AST]) 
     it.machine.begin_again()
     it.machine.set(it.settings)
     try:
-        to_reach = {old: function.block for old, function in functions or ()}
+        to_reach = {old: new.block for old, new in functions or () if new not in it.pieces}
         _follow_statements(it, changed, to_reach)
         defined = len(it.functions)
         it.machine.unasked = True
         _follow_functions(it, changed, to_reach, [function for _, function in functions or ()])
-        soon = it.machine.steps + _MOST_STATEMENTS_BESIDES
-        unasked.run_the_rest(it, called, it.functions[known:defined], soon)
+        _follow_the_rest(it, called, it.functions[known:defined])
         unasked.leave_out(it, it.functions[defined:])
     except OutOfBudget:
         return False
@@ -88,8 +88,11 @@ def _take_new_bodies(
     The functions, each with the block that it was; `None`: more than that has changed.
     """
     pairs = _same_heads(gone, come)
-    of_node: dict[ast.AST, Function] = {function.node: function for function in it.functions}
-    if pairs is None or any(old.body[0] not in of_node for old, _ in pairs):
+    if pairs is None:
+        return None
+    nodes = {old.body[0] for old, _ in pairs}
+    of_node: dict[ast.AST, Function] = {f.node: f for f in it.functions if f.node in nodes}
+    if any(old.body[0] not in of_node for old, _ in pairs):
         return None
     taken = [(old, of_node[old.body[0]]) for old, _ in pairs]
     for (_, new), (_, function) in zip(pairs, taken, strict=True):
@@ -116,29 +119,34 @@ def _same_heads(gone: list[Block], come: list[Block]) -> list[tuple[Block, Block
             before, now = dict.fromkeys(p for _, p in old.parts), [p for _, p in new.parts]
             lost = [part for part in before if part not in set(now)]
             inside = _same_heads(lost, [part for part in now if part not in before])
-            if not now or inside is None or not _is_class_like(a, b):
+            if not now or inside is None:
+                return None
+            if old.lines[: old.parts[0][0]] != new.lines[: new.parts[0][0]] and _head(a) != _head(
+                b
+            ):
                 return None
             pairs += inside
-        elif isinstance(a, _FUNCTIONS) and isinstance(b, _FUNCTIONS) and _is_like(a, b):
+        elif isinstance(a, _FUNCTIONS) and isinstance(b, _FUNCTIONS):
+            if _text_of_head(old, a) != _text_of_head(new, b) and _head(a) != _head(b):
+                return None
             pairs.append((old, new))
         else:
             return None
     return pairs
 
 
-def _is_class_like(a: ast.ClassDef, b: ast.ClassDef) -> bool:
-    parts = [(n.name, [ast.dump(p) for p in (*n.bases, *n.decorator_list)]) for n in (a, b)]
-    return parts[0] == parts[1]
+def _text_of_head(block: Block, node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, ...]:
+    """The lines above what a function does; those of one that does it on the same line as well."""
+    first = node.body[0].lineno
+    last = block.tree_line - 1 + len(block.lines) if first == node.lineno else first - 1
+    return block.lines[: last + 1 - block.tree_line]
 
 
-def _is_like(
-    a: ast.FunctionDef | ast.AsyncFunctionDef, b: ast.FunctionDef | ast.AsyncFunctionDef
-) -> bool:
-    return type(a) is type(b) and a.name == b.name and _head(a) == _head(b)
-
-
-def _head(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
-    return [ast.dump(part) for part in (node.args, *node.decorator_list)]
+def _head(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """All of a definition but what it does."""
+    parts = [node.args] if not isinstance(node, ast.ClassDef) else node.bases
+    told = [ast.dump(part) for part in (*parts, *node.decorator_list)]
+    return [type(node).__name__, node.name, *told]
 
 
 def _follow_statements(it: Interpreter, changed: Uses, to_reach: dict[Block, Block]) -> None:
@@ -172,8 +180,8 @@ def _follow_statements(it: Interpreter, changed: Uses, to_reach: dict[Block, Blo
 def _follow_functions(
     it: Interpreter, changed: Uses, to_reach: dict[Block, Block], given: list[Function]
 ) -> None:
-    """Follow functions that nothing calls and that rest on what has changed: those with new
-    bodies, then others as long as that is soon done."""
+    """Follow functions that nothing calls and that rest on what has changed: those that lead to
+    new bodies, or are soon done; then those with new bodies themselves."""
     waiting: list[Function] = []
     for key, found in list(it.pieces.items()):
         if not isinstance(key, Function):
@@ -182,14 +190,23 @@ def _follow_functions(
             it.drop_piece(key)
         elif found.uses.rests_on(changed) and key not in given:
             waiting.append(key)
-    for function in given:
-        if function in it.pieces or not it.called[id(function.node)]:
-            unasked.run_function(it, function, ENOUGH_AT_ONCE)
-            _take_out(to_reach, it.pieces[function])
     for function in sorted(waiting, key=lambda f: it.pieces[f].steps):
         if _is_affordable(it, it.pieces[function], to_reach):
             unasked.run_function(it, function, ENOUGH_AT_ONCE)
             _take_out(to_reach, it.pieces[function])
+    for function in given:
+        if function in it.pieces or not it.called[id(function.node)]:
+            unasked.run_function(it, function, ENOUGH_AT_ONCE)
+
+
+def _follow_the_rest(
+    it: Interpreter, called: frozenset[ast.AST], new: Collection[Function]
+) -> None:
+    """Follow functions that are new, or that nothing calls any more, as long as that is soon
+    done."""
+    lost = dict.fromkeys(f for f in it.lost if f.block in it.file.places)
+    until = it.machine.steps + _MOST_STATEMENTS_BESIDES
+    it.lost = unasked.run_the_rest(it, called, dict.fromkeys((*new, *lost)), new, until)
 
 
 def _take_out(to_reach: dict[Block, Block], found: Found) -> None:

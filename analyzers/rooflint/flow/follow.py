@@ -125,6 +125,9 @@ def _flows(interpreter: Interpreter) -> dict[str, DeviceFlow]:
         if found.stops is None:
             found.stops = _stops(found)
             found.elsewhere = tuple(f for f in found.called.values() if f.is_elsewhere)
+            found.is_silent = not (found.stops or found.elsewhere or found.timings)
+        if found.is_silent:
+            continue
         for stop in found.stops:
             if is_there(stop.wait.site.block):
                 part(stop.wait.site.block).stops.append(stop)
@@ -159,7 +162,8 @@ def together(flows: Iterable[DeviceFlow]) -> DeviceFlow:
         called |= flow.called
         for stop in flow.stops:
             key = (id(stop.wait.site.node), stop.wait.operation)
-            stops[key] = min(stop, stops.get(key, stop), key=_order)
+            known = stops.get(key)
+            stops[key] = stop if known is None else min(stop, known, key=_order)
         for timing in flow.timings:
             timings.setdefault(id(timing.site.node), timing)
     return DeviceFlow(tuple(stops.values()), tuple(timings.values()), called, is_whole)

@@ -79,6 +79,8 @@ class Interpreter:
         """What following each statement of the module found, and each function that none calls."""
         self.called: Counter[int] = Counter()
         """How many of the pieces call a function, by the identity of its node."""
+        self.lost: list[Function] = []
+        """Functions that a piece called which was followed again since, or is no more."""
         self.samples: dict[int, unasked.Sample] = {}
         self.silent: set[ast.AST] = set()
         """Functions that nothing calls and that can have nothing to say."""
@@ -100,7 +102,7 @@ class Interpreter:
                 self.run_statement(block)
             self.settings = self.machine.settings()
             defined = len(self.functions)
-            unasked.run_the_rest(self, called)
+            unasked.run_the_rest(self, called, self.functions)
             unasked.leave_out(self, self.functions[defined:])
         except OutOfBudget:
             self.is_whole = False
@@ -139,6 +141,7 @@ class Interpreter:
         found = self.pieces.pop(key, None)
         if found is not None:
             self.called.subtract(found.called.keys())
+            self.lost += found.called.values()
         return found
 
     # --- other files

@@ -130,6 +130,8 @@ class Found:
     """Its waits with how often they happen, once that was asked for."""
     elsewhere: tuple[Function, ...] = ()
     """The functions of other files among those called, once that was asked for."""
+    is_silent: bool = False
+    """Nothing was found in it, as far as that was asked for."""
 
 
 @changing

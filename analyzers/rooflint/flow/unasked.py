@@ -51,17 +51,18 @@ class Sample:
 def run_the_rest(
     it: Interpreter,
     called: frozenset[ast.AST],
+    functions: Iterable[Function],
     new: Collection[Function] = (),
     until: int = MOST_STATEMENTS,
-) -> None:
-    """Functions that nothing in the file has called, those that nothing names first.
+) -> list[Function]:
+    """Those functions that nothing in the file has called, the ones that nothing names first.
 
     `called` are those that are known to be called from other files. Once so many statements were
-    followed, those that are not `new` are left out.
+    followed, those that are not `new` are left, and returned.
     """
     waiting = [
         f
-        for f in it.functions
+        for f in functions
         if f not in it.pieces
         and not it.called[id(f.node)]
         and not isinstance(f.node, ast.Lambda)
@@ -71,8 +72,9 @@ def run_the_rest(
     silent = [f for f in waiting if f.name not in _STEPS and not candidates.may_say_something(f)]
     it.silent.update(f.node for f in silent)
     waiting = [f for f in waiting if f.node not in it.silent]
+    left: list[Function] = []
     if not waiting:
-        return
+        return left
     text = it.file.text
     named = {f.name for f in waiting if f.name != "forward" and _stands_twice(f.name, text)}
     it.machine.unasked = True
@@ -81,7 +83,10 @@ def run_the_rest(
             continue
         if function in new or it.machine.steps < until:
             run_function(it, function)
+        else:
+            left.append(function)
     it.machine.unasked = False
+    return left
 
 
 def leave_out(it: Interpreter, defined: Iterable[Function]) -> None:
