@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import random
 import textwrap
@@ -18,7 +19,9 @@ from rooflint.files import python_files
 from rooflint.flow.follow import Following
 from rooflint.flow.machine import Machine
 from rooflint.flow.program import Program
-from rooflint.flow.values import Function
+from rooflint.flow.values import Function, Site
+from rooflint.plain import replace
+from rooflint.rules.edits import scope_of
 from rooflint.source import SourceFile
 
 
@@ -614,3 +617,31 @@ def test_a_script_without_gpus_is_followed_once_something_that_it_imports_has_on
     project.changed(deeper)
     assert found() == ["tensor-as-text"]
     assert follow().steps > 0
+
+
+@pytest.mark.parametrize("path", CASES[::12], ids=lambda path: path.stem)
+def test_what_stands_in_a_module_is_known_after_any_edits_as_by_a_walk_through_all_of_it(
+    path: Path,
+) -> None:
+    dice = random.Random(path.stem)
+    text = path.read_text()
+    file = rooflint.open_source("case.py", text)
+    for _ in range(20):
+        lines = text.split("\n")
+        at = dice.randrange(len(lines))
+        indent = " " * (len(lines[at]) - len(lines[at].lstrip()))
+        new = dice.choice(["total = 0", "global lines", "class A: pass", "@here", "print(at)", ")"])
+        text = "\n".join([*lines[:at], indent + new, *lines[at + dice.choice([0, 1]) :]])
+        file = rooflint.open_source("case.py", text, file)
+        known = module_scope(file)
+        if dice.random() < 0.3:  # The other file takes its place.
+            assert known == module_scope(replace(file, path="b", blocks=(*file.blocks,)))
+
+
+def module_scope(file: SourceFile) -> tuple[object, ...]:
+    site = Site(file.blocks[0], ast.Pass())
+    scope = scope_of(file, site)
+    names = {name: {*map(id, scope.uses(name))} for name in scope.names if scope.uses(name)}
+    parents = {node: id(parent) for node, parent in scope.parents.items()}
+    others = {name: {*given} for name, given in scope.others.items() if given}
+    return names, {*scope.zeros}, others, {n for n in names if scope.is_shared(n)}, parents

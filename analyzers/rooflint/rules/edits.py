@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from typing import cast
 
@@ -65,22 +66,27 @@ MOST_USES = 500
 class Scope:
     """The names of a function, or of the module."""
 
-    names: dict[str, list[ast.Name]] = field(default_factory=dict[str, list[ast.Name]])
+    names: dict[str, dict[int, ast.Name]] = field(default_factory=dict[str, dict[int, ast.Name]])
+    """Where each stands, by identity."""
     zeros: set[int] = field(default_factory=set[int])
     """The names, by identity, that are given a zero."""
-    others: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    others: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
     """The same of names that are given something else."""
-    shared: set[str] = field(default_factory=set[str])
-    """What another function sees too."""
+    shared: Counter[str] = field(default_factory=Counter[str])
+    """How often another function has a name too."""
     parents: dict[int, ast.AST] = field(default_factory=dict[int, ast.AST])
     """What each node, by identity, is part of."""
     answers: dict[tuple[str, str, int], bool] = field(
         default_factory=dict[tuple[str, str, int], bool]
     )
 
-    def uses(self, name: str) -> list[ast.Name]:
+    def uses(self, name: str) -> Collection[ast.Name]:
         """Where a name stands, in no particular order."""
-        return self.names.get(name, [])
+        return self.names.get(name, {}).values()
+
+    def is_shared(self, name: str) -> bool:
+        """Whether another function sees it too."""
+        return self.shared[name] > 0
 
     def is_everywhere(self, name: str) -> bool:
         """Whether a name stands in so many places that nobody says what becomes of it."""
@@ -146,7 +152,7 @@ class Scope:
             return True
         if isinstance(node, ast.Call):
             return self.makes_own_by(called_name(node))
-        if isinstance(node, ast.Name) and deep and node.id not in self.shared:
+        if isinstance(node, ast.Name) and deep and not self.is_shared(node.id):
             values = self.given(node.id)
             return self._known(
                 ("own", node.id, deep),
@@ -176,44 +182,90 @@ def scope_of(file: SourceFile, site: Site) -> Scope:
     return _scope_in(node) if node is not None else _module_scope(file)
 
 
-def _module_scope(file: SourceFile) -> Scope:
-    known = _LATEST_MODULE.get("scope")
-    if known is None or known[0] is not file.blocks:
-        whole = ast.Module([s for block in file.blocks for s in block.body], [])
-        known = _LATEST_MODULE["scope"] = (file.blocks, _scope_in(whole))
-    return known[1]
-
-
-_LATEST_MODULE: dict[str, tuple[tuple[Block, ...], Scope]] = {}
-"""The blocks of the file looked at last and their scope: one walk for all its findings."""
-
-
 @lru_cache(maxsize=16)
 def _scope_in(whole: ast.AST) -> Scope:
     scope = Scope()
+    _count(scope, [whole], whole, False, 1)
+    return scope
+
+
+@plain
+class _Module:
+    """The scope of a file, and what was counted for it: each statement of a class by itself."""
+
+    path: str
+    blocks: tuple[Block, ...]
+    counted: dict[Block, bool]
+    """And whether it is part of a class."""
+    scope: Scope
+
+
+_LATEST_MODULE: list[_Module] = []
+"""That of the file looked at last: one walk for all its findings, and after an edit a short one."""
+
+
+def _module_scope(file: SourceFile) -> Scope:
+    known = _LATEST_MODULE.pop() if _LATEST_MODULE else None
+    if known is None or known.blocks is not file.blocks:
+        blocks = dict.fromkeys(file.blocks, False)
+        blocks |= {part: True for block in file.blocks for _, part in block.parts}
+        if known is None or known.path != file.path:
+            known = _Module(file.path, (), {}, Scope())
+        for block, is_part in known.counted.items():
+            if block not in blocks:
+                _count_block(known.scope, block, is_part, -1)
+        for block, is_part in blocks.items():
+            if block not in known.counted:
+                _count_block(known.scope, block, is_part, 1)
+        known = _Module(file.path, file.blocks, blocks, known.scope)
+    _LATEST_MODULE.append(known)
+    return known.scope
+
+
+def _count_block(scope: Scope, block: Block, is_part: bool, sign: int) -> None:
+    if not block.parts or is_part:
+        _count(scope, [*block.body], None, is_part, sign)
+        return
+    # The statements of a class are blocks of their own.
+    inside = {statement for _, part in block.parts for statement in part.body}
+    head = [one for one in _parts_of(block.body[0]) if one not in inside]
+    _count(scope, head, None, True, sign)
+
+
+def _count(
+    scope: Scope, nodes: Iterable[ast.AST], whole: ast.AST | None, within: bool, sign: int
+) -> None:
+    """Have some nodes in a scope, or no more. `within` another function than that of the scope,
+    which is the `whole` of it."""
     functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-    waiting: list[tuple[ast.AST, bool]] = [(whole, False)]
-    given: list[ast.Name] = []
+    scope.answers.clear()
+    waiting = [(node, within) for node in nodes]
     while waiting:
         node, within = waiting.pop()
         if isinstance(node, ast.Name):
-            scope.names.setdefault(node.id, []).append(node)
-            if isinstance(node.ctx, ast.Store):
-                given.append(node)
+            if sign > 0:
+                scope.names.setdefault(node.id, {})[id(node)] = node
+                if isinstance(node.ctx, ast.Store) and id(node) not in scope.zeros:
+                    scope.others.setdefault(node.id, set()).add(id(node))
+            else:
+                scope.names[node.id].pop(id(node), None)
+                scope.others.get(node.id, set[int]()).discard(id(node))
             if within:
-                scope.shared.add(node.id)
+                scope.shared[node.id] += sign
         elif isinstance(node, (ast.Global, ast.Nonlocal)):
-            scope.shared.update(node.names)
+            for name in node.names:
+                scope.shared[name] += sign
         elif isinstance(node, ast.Assign):
-            scope.zeros |= _given_zero(node)
+            change = scope.zeros.update if sign > 0 else scope.zeros.difference_update
+            change(_given_zero(node))
         within = within or (node is not whole and isinstance(node, functions))
         parts = _parts_of(node)
-        scope.parents.update(dict.fromkeys(map(id, parts), node))
+        if sign > 0:
+            scope.parents.update(dict.fromkeys(map(id, parts), node))
+        else:
+            for part in parts:
+                scope.parents.pop(id(part), None)
         waiting += [(part, within) for part in parts]
-    for name in given:
-        if id(name) not in scope.zeros:
-            scope.others.setdefault(name.id, []).append(id(name))
-    return scope
 
 
 def _given_zero(node: ast.Assign) -> set[int]:
@@ -269,7 +321,7 @@ def starts_at_zero(scope: Scope, name: str, loop: ast.AST) -> bool:
     inside = inside_of(loop).nodes
     # Both end at the first that stands elsewhere: many loops may add to one name.
     return all(one in inside for one in scope.others.get(name, ())) and any(
-        id(n) in scope.zeros and id(n) not in inside for n in scope.names[name]
+        id(n) in scope.zeros and id(n) not in inside for n in scope.uses(name)
     )
 
 

@@ -79,7 +79,7 @@ def time_with_events(file: SourceFile, timing: Timing) -> Iterator[Fix]:
         or last is None
         or site.block.segment(difference.left).partition("(")[0] not in _SECONDS
         or len(scope.uses(name)) != 2
-        or name in scope.shared
+        or scope.is_shared(name)
         or siblings_of(start.site, first) != siblings_of(site, last)
     ):
         return

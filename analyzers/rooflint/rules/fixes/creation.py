@@ -91,7 +91,7 @@ def make_before_loop(file: SourceFile, stop: Stop) -> Iterator[Fix]:
     changing = {of for of, uses in names.items() if any(map(_is_given, uses))}
     if (
         sum(map(_is_given, names.get(name, ()))) != 1
-        or name in scope.shared
+        or scope.is_shared(name)
         or scope.is_changed_in_place(name)
         or not all(_leaves_as_it_is(scope, use) for use in scope.uses(name))
         or not _is_constant(site.node, changing)

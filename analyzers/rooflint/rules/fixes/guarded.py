@@ -40,9 +40,9 @@ def read_where_used(file: SourceFile, stop: Stop) -> Iterator[Fix]:
     if siblings is None or read is None:
         return
     scope = scope_of(file, site)
-    if name in scope.shared or scope.is_everywhere(name):
+    if scope.is_shared(name) or scope.is_everywhere(name):
         return
-    uses = [n for n in scope.names[name] if n is not statement.targets[0]]
+    uses = [n for n in scope.uses(name) if n is not statement.targets[0]]
     home = _guard_around(uses[0], statement, scope) if uses else None
     if home is None or siblings.index(home) < siblings.index(statement):
         return

@@ -49,7 +49,7 @@ def keep_on_device(file: SourceFile, stop: Stop) -> Iterator[Fix]:
     if isinstance(called, ast.Name) and called.id != stop.wait.detail:
         return
     scope, name = scope_of(file, site), append.func.value.id
-    if name in scope.shared or len(inside_of(turns).names.get(name, ())) != 1:
+    if scope.is_shared(name) or len(inside_of(turns).names.get(name, ())) != 1:
         return
     around = siblings_of(loop.site, turns)
     if around is None or not _starts_empty(around[: around.index(turns)], name):

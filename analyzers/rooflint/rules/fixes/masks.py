@@ -84,7 +84,7 @@ def _is_plain(node: ast.expr) -> bool:
 
 def _is_alone(scope: Scope, name: str, mask: str) -> bool:
     """Whether no other name, list or object holds the tensor or a part of it."""
-    if name in scope.shared:
+    if scope.is_shared(name):
         return False
     given = scope.given(name)
     if not given or not all(isinstance(v, (ast.BinOp, ast.Call)) for v in given):

@@ -51,7 +51,7 @@ def add_up_on_device(file: SourceFile, stop: Stop) -> Iterator[Fix]:
     if not _is_read_times_number(value, site.node, kind, scope):
         return
     name = target.id
-    if name in scope.shared:
+    if scope.is_shared(name):
         return
     guards = [s for s in turns.body if isinstance(s, ast.If) and counts_steps(s.test)]
     guards = [g for g in guards if _within(g.body, name) and statement not in ast.walk(g)]
