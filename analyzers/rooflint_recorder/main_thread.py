@@ -10,11 +10,14 @@ import ctypes
 import sys
 import threading
 
+from rooflint_recorder.clocks import Clock
 from rooflint_recorder.stack import OURS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+SOON_SECONDS = 0.001
 
 
 def raise_in(thread: int, error: type[BaseException]) -> None:
@@ -25,11 +28,16 @@ def raise_in(thread: int, error: type[BaseException]) -> None:
 
 def raise_after_us(error: type[BaseException]) -> None:
     """Raise an error in the main thread, which runs this: below us, in the script."""
-    main = threading.main_thread().ident or 0
-    if sys.version_info < (3, 13):
-        raise_in(main, error)
-    else:  # It would be raised at once: another thread has its turn only after we are done.
-        _thread.start_new_thread(raise_in, (main, error))
+    # Told from here, it would be raised in here.
+    _thread.start_new_thread(_raise_in_script, (threading.main_thread().ident or 0, error))
+
+
+def _raise_in_script(thread: int, error: type[BaseException]) -> None:
+    while (frame := sys._current_frames().get(thread)) is not None:
+        if not frame.f_code.co_filename.startswith(OURS):
+            raise_in(thread, error)
+            return
+        Clock.sleep(SOON_SECONDS)
 
 
 class OnMainThread:

@@ -168,6 +168,7 @@ class Recorder:
         self._looks = Deadline()
         self._looking_since_s = self._next_look_s = 0.0
         self._call_look: OnMainThread | None = None
+        self._call_end: OnMainThread | None = None
         self._steady = Steady()
         self._step_mark: Any = None
         self._early: Any = None
@@ -183,7 +184,7 @@ class Recorder:
         self._in_turn = threading.RLock()
         self._busy = False
         self._killed = False
-        self._stopping = False
+        self._stopping = self._waking = False
         self._finished = False
         self._ends_abruptly = False
         """Whether this forked child may not end as Python does."""
@@ -279,6 +280,7 @@ class Recorder:
                 self._files, marks, self._window, self._follow, self._steady, None, self._in_turn
             )
             self._call_look = OnMainThread(self._look)
+            self._call_end = OnMainThread(self._end_if_time_is_over)
         self._start_early()
 
     def _wait_no_more(self) -> None:
@@ -497,10 +499,24 @@ class Recorder:
 
     def _time_is_over(self) -> None:
         """Called again and again, on a thread of its own."""
-        assert self._marks is not None
-        if not self._marks.budget:
-            self._budget_is_spent()  # no line has run since it was asked last
+        assert self._marks is not None and self._call_end is not None
+        if not self._marks.budget:  # nothing has helped since it was asked last
+            self._budget_is_spent()
+            self._wake_main_thread()
         self._marks.hurry()
+        Clock.sleep(SOON_SECONDS)
+        self._call_end.soon()  # no line begins where a loop stands on one
+
+    def _end_if_time_is_over(self) -> None:
+        if self._marks is not None and self._marks.marking and not self._marks.budget:
+            self._budget_is_spent()
+
+    def _wake_main_thread(self) -> None:
+        """Before torch 2.6 only there the recording can be ended; and it may wait for others."""
+        alone = self._profiler is not None and not self._profiler.sees_all_threads
+        if alone and hasattr(signal, "SIGUSR1") and self._signals.handles(signal.SIGUSR1):
+            self._waking = True
+            signal.pthread_kill(self._thread, signal.SIGUSR1)
 
     def _stop(self) -> None:
         self._deadline.stop()
@@ -764,6 +780,9 @@ class Recorder:
         """Record from here on; if it comes amid our own code, once that is done."""
         if self._stopping:
             raise program.Stop(0)
+        if self._waking:
+            self._waking = False
+            return
         self._opening.stop()
         if self._is_copy or self._profiler is None or self._finished:
             return

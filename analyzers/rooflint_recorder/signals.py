@@ -32,6 +32,10 @@ class UnseenHandlers:
             self._handlers[number] = handler
             self._set(number, handler)
 
+    def handles(self, number: int) -> bool:
+        """Whether a signal is ours still."""
+        return number in self._handlers and self._get(number) == self._handlers[number]
+
     def restore(self, number: int) -> None:
         """The signal does again what it does by default, unless the script handles it."""
         handler = self._handlers.pop(number, None)
