@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from profiles.trace_maker import TraceMaker
 
 import rooflint
 from rooflint import faults, regular
@@ -239,6 +240,47 @@ def test_what_is_printed_of_many_findings_takes_time_in_proportion_to_them(
         _, source, underline, *_ = block.splitlines()
         start = underline.index("~")
         assert source[start : start + underline.count("~")] == "x.sum().item()"
+
+
+# --- odd traces ---------------------------------------------------------------------------
+
+
+def many_threads(count: int) -> TraceMaker:
+    """Each launches a kernel from a line of its own: none waits for another."""
+    trace = TraceMaker()
+    for n in range(count):
+        at = 10 * n + 1
+        trace.host("cpu_op", f"train.py:{n % 50 + 1}", at, at + 8, thread=n)
+        trace.launch(at + 1, at + 4, at + 6, n, thread=n)
+    return trace
+
+
+@pytest.mark.parametrize(("make", "count"), [(many_threads, 400)], ids=["threads"])
+def test_a_trace_eight_times_as_long_takes_a_small_multiple_of_the_time(
+    make: Callable[[int], TraceMaker], count: int, tmp_path: Path
+) -> None:
+    """Some eight times; where work grows as the square of the trace it would be 64 times."""
+
+    def spent_s(path: Path) -> float:
+        start = time.process_time()
+        report = rooflint.judge(rooflint.read_recording(path))
+        assert report.lines
+        return time.process_time() - start
+
+    few, many = (make(n).write(tmp_path, f"{n}.json") for n in (count, 8 * count))
+    spent_s(few)
+    one = min(spent_s(few) for _ in range(5))
+    eight = min(spent_s(many) for _ in range(2))
+    assert eight < 35 * one, f"{one:.2f} s became {eight:.2f} s"
+
+
+def test_a_trace_of_more_gpus_than_a_machine_has_is_refused(tmp_path: Path) -> None:
+    """Each of them idles behind all that the host does."""
+    trace = TraceMaker()
+    for device in range(300):
+        trace.kernel(10 * device, 10 * device + 4, 1, device=device)
+    with pytest.raises(ProfileError, match="names 300 GPUs, as no process has: record again"):
+        rooflint.read_recording(trace.write(tmp_path))
 
 
 # --- an unreadable neighbour ------------------------------------------------------------

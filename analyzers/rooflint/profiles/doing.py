@@ -9,9 +9,8 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 from rooflint.profiles.lines import NOWHERE, Attribution
 from rooflint.profiles.timeline import ANNOTATION, FUNCTION, MARK, OP, Timeline
@@ -94,15 +93,24 @@ def what_was_done(
     timeline: Timeline, attribution: Attribution, threads: Sequence[int], window_ns: tuple[int, int]
 ) -> Doing:
     """The stretches of threads that take turns; the first of them does what no other does."""
-    done = [_stretches(timeline, attribution, thread, window_ns) for thread in threads]
-    return reduce(_overlaid, done, Doing(array("q"), array("i"), array("b")))
+    names = timeline.names.values
+    loads = frozenset(name for name, text in enumerate(names) if text.startswith(LOADING))
+    done = [_stretches(timeline, attribution, loads, thread, window_ns) for thread in threads]
+    # Two by two: one after another, each thread would cost as much as all before it.
+    while len(done) > 1:
+        pairs = zip(done[::2], done[1::2], strict=False)
+        done = [_overlaid(*pair) for pair in pairs] + done[len(done) & ~1 :]
+    return done[0] if done else Doing(array("q"), array("i"), array("b"))
 
 
 def _stretches(
-    timeline: Timeline, attribution: Attribution, thread: int, window_ns: tuple[int, int]
+    timeline: Timeline,
+    attribution: Attribution,
+    loads: Collection[int],
+    thread: int,
+    window_ns: tuple[int, int],
 ) -> Doing:
-    host, names = timeline.host, timeline.names.values
-    loads = {name for name, text in enumerate(names) if text.startswith(LOADING)}
+    host = timeline.host
     line_kind = FUNCTION if attribution.by_function else MARK
     first, last = window_ns
     place_of = attribution.place_of
@@ -147,8 +155,6 @@ def _stretches(
 
 def _overlaid(main: Doing, other: Doing) -> Doing:
     """What `other` does where it does something, else what `main` does."""
-    if not main.start_ns:
-        return other
     merged = Doing(array("q"), array("i"), array("b"))
     one = two = -1
     for moment in sorted({*main.start_ns, *other.start_ns}):

@@ -35,6 +35,9 @@ _ANY_BYTES = 1 << 30
 _UNPACKED_RATIO = 300
 """Traces are packed to a tenth or a thirtieth of their size; what unpacks to more never ends."""
 
+MOST_DEVICES = 256
+"""All of a machine's, in parts, and of a few machines whose traces were put together."""
+
 
 def load_timeline(path: Path, own_paths: frozenset[str] = frozenset()) -> Timeline:
     """The events of a trace, packed or not."""
@@ -46,6 +49,11 @@ def load_timeline(path: Path, own_paths: frozenset[str] = frozenset()) -> Timeli
         raise ProfileError(
             f"{path} holds no events of torch.profiler: "
             "record again with activities=[CPU, CUDA] and export_chrome_trace."
+        )
+    if len(timeline.devices.values) > MOST_DEVICES:
+        raise ProfileError(
+            f"{path} names {len(timeline.devices.values)} GPUs, as no process has: "
+            "record again with export_chrome_trace."
         )
     return timeline
 
