@@ -250,6 +250,21 @@ def test_overlapping_work_of_streams_is_busy_once_and_devices_add_up(tmp_path: P
 
 
 @pytest.mark.usefixtures("decoder")
+def test_of_what_claims_the_same_the_same_is_believed_with_each_decoder(tmp_path: Path) -> None:
+    """A piece with an odd event, here one that never began, is decoded part by part."""
+    trace = TraceMaker()
+    trace.host("cpu_op", "aten::fill", 1, 2, 100)
+    trace.host("user_annotation", "range", 5_000, 5_009, 100, **{"External id": 5})
+    for number in range(400):
+        trace.host("cpu_op", "aten::fill", 10 * number, 10 * number + 5, 100)
+    trace.host("cpu_op", "aten::fill", float("nan"), 5_000, 100)
+    trace.host("cpu_op", "aten::add", 5_000, 5_009, 100, **{"External id": 5})
+    trace.kernel(5_010, 5_019, 1, **{"External id": 5})
+    (kernel,) = read(trace.write(tmp_path)).kernels
+    assert kernel.op == "aten::add"
+
+
+@pytest.mark.usefixtures("decoder")
 def test_devices_are_called_what_the_trace_calls_them(tmp_path: Path) -> None:
     """Not by the order in which they are met, which may be another with each decoder."""
     trace = TraceMaker()

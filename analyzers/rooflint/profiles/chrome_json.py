@@ -268,7 +268,7 @@ class _Decoder:
             if half is not None:
                 first = self.quickly(piece[:half])
                 other = self.quickly(piece[half:].lstrip(b" \t\r\n,")) if first else None
-                return [*first, *other] if first and other else None
+                return [_joined([*first, *other])] if first and other else None
         try:
             values = self._json.decode(f"[{piece.decode()}]")
         except (ValueError, RecursionError):
@@ -476,6 +476,15 @@ def _grouped(events: list[Any]) -> Grouped:
         of_type[type(event)].append(event)
     groups = {cls.__struct_config__.tag: own for cls, own in of_type.items()}
     return {category: own for category, own in groups.items() if category not in _UNREAD}
+
+
+def _joined(groups: Iterable[Grouped]) -> Grouped:
+    """As if all had been decoded at once: of what is alike, the first of its category counts."""
+    joined: defaultdict[str, list[Event]] = defaultdict(list)
+    for group in groups:
+        for category, events in group.items():
+            joined[category] += events
+    return joined
 
 
 def _msgspec_decoder(categories: Iterable[str], exact: bool) -> Any:
