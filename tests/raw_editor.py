@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 from queue import Queue
-from typing import Any
+from typing import Any, BinaryIO
 
 SERVER = [sys.executable, "-m", "rooflint", "server"]
 
@@ -20,8 +20,8 @@ MARKDOWN = {"textDocument": {"hover": {"contentFormat": ["markdown"]}}}
 class RawEditor:
     """A server's process, and the two ends of its pipe."""
 
-    def __init__(self, command: Sequence[str] = SERVER):
-        self._command = command
+    def __init__(self, command: Sequence[str] = SERVER, stderr: BinaryIO | None = None):
+        self._command, self._stderr = command, stderr
         self.told: list[dict[str, Any]] = []
         """What the server said by itself, in order."""
         self._arrived: Queue[dict[str, Any] | None] = Queue()
@@ -29,7 +29,7 @@ class RawEditor:
 
     def __enter__(self):
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe)
+        self.process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=self._stderr)
         threading.Thread(target=self._listen, daemon=True).start()
         return self
 

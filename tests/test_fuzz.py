@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from fuzzing import KINDS, promises
 
-CASES = {"source": 60, "trace": 12, "ncu": 12, "meta": 12}
+CASES = {"source": 60, "trace": 12, "ncu": 12, "meta": 12, "editor": 1}
 """So many of each kind take a few seconds."""
 
 

@@ -88,9 +88,12 @@ BODIES = [
 ]
 
 
-def test_bodies_that_are_no_messages(editor: RawEditor):
+def test_bodies_that_are_no_messages(editor: RawEditor, folder: Path):
+    """They are the editor's fault, and told in a line each."""
     for body in BODIES:
         editor.write(body)
+    still_right(editor, folder)
+    assert not [said for said in editor.logged() if "\n" in said]
 
 
 def test_frames_that_say_the_wrong_length_lose_no_more_than_their_neighbour(
@@ -119,6 +122,11 @@ def test_ids_of_every_kind_repeated_cancelled_and_answered(editor: RawEditor, fo
         editor.send(id=odd, result={"x": 1})
         editor.send(id=odd, error=7)
         editor.send(id=odd)
+    still_right(editor, folder)
+    assert not [said for said in editor.logged() if "\n" in said]
+    for unfit in ([], {}):
+        refused = [m for m in editor.told if m.get("id") == unfit and "error" in m]
+        assert len(refused) == 2
 
 
 ODD_MESSAGES: list[dict[str, Any]] = [

@@ -12,6 +12,8 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from rooflint.literals import WORTH_IT, without_long_tables
+
 TOO_DEEP = "the statement is nested too deeply to be read"
 
 # Compiled where they are first used: most files are Python as they stand.
@@ -41,6 +43,14 @@ class Reading(NamedTuple):
 
 def parse(text: str) -> ast.Module | SyntaxError:
     """The tree of a text, or why it has none."""
+    if len(text) > WORTH_IT:
+        tree = _parse(without_long_tables(text))
+        if isinstance(tree, ast.Module):
+            return tree
+    return _parse(text)
+
+
+def _parse(text: str) -> ast.Module | SyntaxError:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

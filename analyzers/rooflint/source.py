@@ -12,6 +12,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from rooflint.literals import without_long_tables
 from rooflint.mend import TOO_DEEP, Tries, parse, read
 from rooflint.model import SourceSpan
 from rooflint.notebooks import is_notebook, plain_lines
@@ -24,6 +25,11 @@ _LINE_OF_PIECE = re.compile(r" on line \d+| \(detected at line \d+\)")
 """The parser is given a piece of the file and counts from there."""
 _MOST_MERGES = 40
 TOO_LARGE = f"a file of more than {MOST_BYTES // 1_000_000} MB is not read"
+_MOST_PIECES = 600_000
+"""Of 120,000 lines of models and training; a tree takes up to 1.3 kB for each."""
+_PIECES = ",;([{.=+-*/<>:\n"
+"""Near each stands a node of the tree: counting these is soon done."""
+TOO_MUCH = f"a file of more than {_MOST_PIECES:,} names, values and calls is not read"
 
 
 @plain
@@ -36,7 +42,7 @@ class SyntaxProblem:
     @property
     def remedy(self) -> str:
         """What to do about it."""
-        if self.message in (TOO_DEEP, TOO_LARGE):
+        if self.message in (TOO_DEEP, TOO_LARGE, TOO_MUCH):
             return "split it to have it checked"
         return "mend the syntax and check again"
 
@@ -122,8 +128,8 @@ class SourceFile:
             lines = _split_again(previous, plain)
         if is_notebook(path):
             lines = plain_lines(lines)
-        if len(text) > MOST_BYTES:
-            too_large = SyntaxProblem(SourceSpan(path, 1, 0, 1, 1), TOO_LARGE)
+        if refusal := _refusal(text):
+            too_large = SyntaxProblem(SourceSpan(path, 1, 0, 1, 1), refusal)
             return SourceFile(path, text, lines, (), {}, too_large, marked)
         if previous is not None and previous.path == path and previous.blocks:
             placed = _after_edit(previous, lines)
@@ -195,6 +201,19 @@ def _ends(text: str, start: int, end: int) -> int:
     if "\r" in text:
         count += text.count("\r", start, end) - text.count("\r\n", start, end)
     return count
+
+
+def _refusal(text: str) -> str | None:
+    """Why a text is not read: its tree would fill the memory."""
+    if len(text) > MOST_BYTES:
+        return TOO_LARGE
+    if len(text) > _MOST_PIECES and _pieces_in(text) > _MOST_PIECES:
+        return TOO_MUCH if _pieces_in(without_long_tables(text)) > _MOST_PIECES else None
+    return None
+
+
+def _pieces_in(text: str) -> int:
+    return sum(map(text.count, _PIECES))
 
 
 def _all_blocks(path: str, lines: tuple[str, ...], was: Was) -> list[Placed]:

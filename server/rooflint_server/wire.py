@@ -25,6 +25,7 @@ from pygls.exceptions import (
 from pygls.protocol import LanguageServerProtocol
 from pygls.protocol.json_rpc import RPCMessage
 
+from rooflint.faults import place_of
 from rooflint.model import RooflintError
 
 log = logging.getLogger("rooflint.server")
@@ -104,23 +105,27 @@ class Protocol(LanguageServerProtocol):
             message: Any = json.loads(body)
             if isinstance(message, dict):
                 fields = cast("dict[str, Any]", message)
-                if refusal := self._refusal(fields.get("method")):
+                if refusal := self._refusal(fields.get("method"), fields.get("id")):
                     self._refuse(fields, refusal)
                     return
                 structured = cast("RPCMessage", self.structure_message(fields))
                 self._begun = self._begun or fields.get("method") == INITIALIZE
                 self.handle_message(structured)
-        except JsonRpcException:
+        except ConnectionError:
+            raise
+        except Exception as error:
+            # Handlers of ours tell their own faults: what comes here is for the editor to mend.
+            log.debug("a message of another shape", exc_info=error)
+            if not isinstance(error, JsonRpcException):
+                log.warning("a message of another shape was left out (%s)", place_of(error))
             self._refuse(
                 fields, JsonRpcInvalidParams(f"{fields.get('method')}: parameters of another shape")
             )
-        except ConnectionError:
-            raise
-        except Exception:
-            log.exception("a message could not be handled")
 
-    def _refusal(self, method: object) -> JsonRpcException | None:
+    def _refusal(self, method: object, name: object) -> JsonRpcException | None:
         """Why a message does not fit where the conversation stands."""
+        if isinstance(name, list | dict):
+            return JsonRpcInvalidRequest("the id of a message is a number or a text")
         if method is None or method == EXIT:
             return None
         if self._shutdown:

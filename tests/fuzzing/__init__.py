@@ -6,6 +6,7 @@
 - `traces`: recordings of torch.profiler, read and shown
 - `reports`: reports and tables of Nsight Compute
 - `folders`: what rooflint itself has written: recording folders, settings, what it keeps
+- `editors`: what editors send to the server, and how files change meanwhile
 
 A case is a function of the dice and of an empty folder; that it returns is its promise kept.
 """
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-from fuzzing import folders, reports, sources, traces
+from fuzzing import editors, folders, reports, sources, traces
 
 Case = Callable[[Random, Path], None]
 
@@ -25,4 +26,5 @@ KINDS: dict[str, Case] = {
     "trace": traces.case,
     "ncu": reports.case,
     "meta": folders.case,
+    "editor": editors.case,
 }

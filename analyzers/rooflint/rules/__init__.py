@@ -32,7 +32,7 @@ from rooflint.rules import (
     unknown_rule,
     unused_ignore,
 )
-from rooflint.source import TOO_LARGE, SourceFile
+from rooflint.source import TOO_LARGE, TOO_MUCH, SourceFile
 
 RULES: tuple[Rule, ...] = (
     blocking_copy.RULE,
@@ -68,16 +68,17 @@ def check_file(
     flow = project.flow_of(file) if project is not None else DeviceFlow.of(file)
     if not flow.is_whole:
         say_once(entangled(file.path))
-    if file.syntax_error is not None and file.syntax_error.message == TOO_LARGE:
-        say_once(f"{file.path}: {TOO_LARGE}: {file.syntax_error.remedy}")
+    problem = file.syntax_error
+    if problem is not None and problem.message in (TOO_LARGE, TOO_MUCH):
+        say_once(f"{file.path}: {problem.message}: {problem.remedy}")
     return judge(file, flow, config)
 
 
 def entangled(path: str) -> str:
     """What to say of a file that was followed in part."""
     return (
-        f"{path} was checked in part: its functions call each other so often that they are not all"
-        " followed; split it to have all of it checked"
+        f"{path} was checked in part: it is so long, or its functions call each other so often,"
+        " that not all of it is followed; split it to have all of it checked"
     )
 
 
