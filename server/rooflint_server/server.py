@@ -425,6 +425,7 @@ def _learn_soon(first: Document | None = None) -> None:
 async def _learn(first: Document | None) -> None:
     """Find out more about a document, and about others that are open and may use it."""
     await asyncio.sleep(LEARN_AFTER_S)
+    protocol().prepare(lsp.TEXT_DOCUMENT_DID_CHANGE, lsp.TEXT_DOCUMENT_HOVER)
     others = [one for one in session.documents.values() if one is not first]
     for one in [first, *others] if first else others:
         if await session.learn(one):

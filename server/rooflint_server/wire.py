@@ -98,6 +98,12 @@ class Protocol(LanguageServerProtocol):
         else:
             super()._send_response(msg_id, result, error)
 
+    def prepare(self, *methods: str) -> None:
+        """Have ready what reads these messages: otherwise it is made when the first one comes."""
+        for method in methods:
+            if kind := self.get_message_type(method):
+                self._converter.get_structure_hook(kind)
+
     def receive(self, body: bytes) -> None:
         """Handle one message. What does not fit the protocol is refused, never fatal."""
         fields: dict[str, Any] = {}
