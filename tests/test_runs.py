@@ -283,6 +283,8 @@ def test_a_cancelled_tree_ends_within_five_seconds(tmp_path: Path) -> None:
         "elif os.setsid() and os.fork():\n"
         "    os._exit(0)\n"
         "open(f'alive-{len(sys.argv)}', 'w').close()\n"
+        "if len(sys.argv) == 3:\n"
+        "    os.kill(os.getpid(), signal.SIGSTOP)  # it hears nothing any more\n"
         "time.sleep(600)\n"
     )
     (tmp_path / "ignores.py").write_text(ignores)
@@ -384,6 +386,33 @@ def test_a_full_disk_is_said_and_leaves_nothing_behind(
     with pytest.raises(ProfileError, match=r"No space left on device; make room there$"):
         run(request_for(tmp_path, "a.py"), ignore, threading.Event())
     assert not list(tmp_path.glob(".rooflint/recordings/*"))
+
+
+def test_on_a_full_disk_a_script_does_what_it_would_alone(tmp_path: Path) -> None:
+    """No file of the run can be longer than 4 KB. (So does a disk that is full: tried with ones of
+    8 to 100 KB.)"""
+    pytest.importorskip("torch")
+    (tmp_path / "full.py").write_text(
+        "import resource, torch\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))\n"
+        "weight = torch.ones(3, requires_grad=True)\n"
+        "optimizer = torch.optim.SGD([weight], lr=0.1)\n"
+        "for step in range(14):\n"
+        "    (weight * 2).sum().backward()\n"
+        "    optimizer.step()\n"
+        "print('trained', weight.sum().item() < 0)\n"
+    )
+    heard: list[Progress] = []
+    notes: list[str] = []
+    try:
+        folder = run(request_for(tmp_path, "full.py"), heard.append, threading.Event())
+    except ProfileError as error:  # its Python was seen too seldom to tell of it
+        notes.append(str(error))
+    else:
+        assert not (folder / "trace.json.gz").exists()
+        notes += json.loads((folder / "meta.json").read_text())["notes"]
+    assert [note for note in notes if "trace could not be written: OSError" in note] == notes[:1]
+    assert "".join(progress.output for progress in heard) == "trained True\n"
 
 
 def test_a_trace_whose_recorder_was_killed_before_it_had_said_all_is_shown(tmp_path: Path) -> None:

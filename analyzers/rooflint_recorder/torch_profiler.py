@@ -112,6 +112,7 @@ def save(result: Any, path: str) -> None:
     try:
         with _without_chatter():
             result.save(plain)
+        _check_whole(plain)
         with open(plain, "rb") as source, gzip.open(packed, "wb", compresslevel=3) as target:
             shutil.copyfileobj(source, target, 1 << 20)
         os.replace(packed, path)
@@ -119,6 +120,23 @@ def save(result: Any, path: str) -> None:
         for part in (plain, packed):
             with contextlib.suppress(OSError):
                 os.unlink(part)
+
+
+def _check_whole(path: str) -> None:
+    """Raises `OSError` where the disk was full: torch writes as much as there is room for, or
+    nothing, and tells of no error."""
+    is_whole = False
+    with contextlib.suppress(FileNotFoundError), open(path, "r+b") as file:
+        end = file.seek(0, os.SEEK_END)
+        file.seek(max(0, end - 64))
+        is_whole = file.read().rstrip().endswith(b"}")
+        file.write(b"\n" * _BLOCK_BYTES)
+    if not is_whole:
+        raise OSError("torch could not write all of it, is the disk full?")
+
+
+_BLOCK_BYTES = 1 << 12
+"""A disk without room for one more block may have been too small for what came before."""
 
 
 def _sees_all_threads() -> bool:
