@@ -415,6 +415,13 @@ def test_on_a_full_disk_a_script_does_what_it_would_alone(tmp_path: Path) -> Non
     assert "".join(progress.output for progress in heard) == "trained True\n"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_profiles_of_one_session_leave_nothing_behind() -> None:
+    leaks = Path(__file__).parent / "bench" / "leaks.py"
+    said = subprocess.run([sys.executable, leaks, "6"], capture_output=True, text=True)
+    assert said.returncode == 0, said.stdout + said.stderr
+
+
 def test_a_trace_whose_recorder_was_killed_before_it_had_said_all_is_shown(tmp_path: Path) -> None:
     """Only the trace was written. A launcher stands in for the recorder."""
     trace = SCRIPTS.parent / "profiles" / "recordings" / "line_trace.json.gz"
