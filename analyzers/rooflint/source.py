@@ -94,7 +94,7 @@ class Block:
         end = self.character(last, node.end_col_offset or 0)
         if first == last:
             return self.line(first)[start:end]
-        middle = [self.line(n) for n in range(first + 1, last)]
+        middle = self.lines[first + 1 - self.tree_line : last - self.tree_line]
         return "\n".join([self.line(first)[start:], *middle, self.line(last)[:end]])
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from rooflint.source import Block, SourceFile
 
@@ -18,6 +19,67 @@ def statements_by_name(file: SourceFile) -> dict[str, list[Block]]:
         for name in dict.fromkeys(_names(block.body)):
             found.setdefault(name, []).append(block)
     return found
+
+
+_SAY_HOW = frozenset(("property", "staticmethod", "classmethod"))
+_FunctionNode = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class ClassParts(NamedTuple):
+    """The statements of a class, each with the block whose lines it counts."""
+
+    methods: dict[str, tuple[Block, ast.FunctionDef | ast.AsyncFunctionDef]]
+    """Those that can as well be made when they are asked for."""
+    others: list[tuple[Block, list[ast.stmt]]]
+
+
+def class_parts(
+    body: Sequence[tuple[Block, Sequence[ast.stmt]]], bound: Container[str]
+) -> ClassParts:
+    """A class by its parts. `bound` are the names that the module binds."""
+    plain = _plain_methods([statement for _, part in body for statement in part], bound)
+    parts = ClassParts({}, [])
+    for block, part in body:
+        others: list[ast.stmt] = []
+        for statement in part:
+            if isinstance(statement, _FunctionNode) and statement.name in plain:
+                parts.methods[statement.name] = block, statement
+            else:
+                others.append(statement)
+        if others:
+            parts.others.append((block, others))
+    return parts
+
+
+def _plain_methods(body: Iterable[ast.stmt], bound: Container[str]) -> frozenset[str]:
+    """The methods that making them does nothing else for: Python's own decorators say how they
+    are called, their defaults are literals, and no other statement of the class names them."""
+    found: dict[str, int] = {}
+    others: list[ast.AST] = []
+    for statement in body:
+        if not isinstance(statement, _FunctionNode):
+            others.append(statement)
+            continue
+        arguments = statement.args
+        made_of = [
+            part
+            for part in (*statement.decorator_list, *arguments.defaults, *arguments.kw_defaults)
+            if part is not None and not isinstance(part, ast.Constant)
+            if not (isinstance(part, ast.Name) and part.id in _SAY_HOW and part.id not in bound)
+        ]
+        found[statement.name] = found.get(statement.name, 0) + (2 if made_of else 1)
+        others += made_of
+    for other in others:
+        for part in ast.walk(other):
+            if isinstance(part, ast.Name):
+                found.pop(part.id, None)
+                if part.id in _SAY_HOW and isinstance(part.ctx, ast.Store):
+                    return frozenset()
+            elif isinstance(part, (*_FunctionNode, ast.ClassDef)):
+                found.pop(part.name, None)
+    if not _SAY_HOW.isdisjoint(found):
+        return frozenset()
+    return frozenset(name for name, count in found.items() if count == 1)
 
 
 def _names(body: Iterable[ast.AST]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from rooflint.flow import arrivals, calls, guards, loops, names, operators, type
 from rooflint.flow.facts import Guard, Loop
 from rooflint.flow.machine import Call
 from rooflint.flow.values import (
+    NUMBER,
     UNKNOWN,
     Atom,
     Bound,
@@ -86,12 +87,13 @@ def on_if(it: Interpreter, node: ast.If, frame: Frame) -> bool:
 
 def _fills_what_is_missing(it: Interpreter, node: ast.If, frame: Frame) -> bool:
     """`if it.mask is None: it.mask = ...` and its like: made once and kept."""
-    missing = _missing_in(node.test)
+    made = [s for s in node.body if isinstance(s, (ast.Assign, ast.AnnAssign))]
+    missing = _missing_in(node.test) if made else None
     if missing is None:
         return False
     kept, owner = missing
-    for statement in node.body:
-        if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is None:
+    for statement in made:
+        if statement.value is None:
             continue
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         for target in targets:
@@ -152,16 +154,20 @@ def condition(it: Interpreter, test: ast.expr, frame: Frame) -> bool | None:
                 saved[name] = value
         return known
     value = it.value(test, frame)
+    if value is UNKNOWN or value is NUMBER:
+        return None
     tested(it, value, test, frame)
     return _truth(value)
 
 
 def tested(it: Interpreter, value: Value, node: ast.expr, frame: Frame) -> None:
     """The truth of a value is asked for."""
-    arrivals.read(it, tuple(a for a in value if isinstance(a, Tensor)), node, frame, node)
-    if any(isinstance(a, Tensor) and a.place != "cpu" for a in value):
-        tensors = tuple(a for a in value if not isinstance(a, Opaque))
-        it.machine.wait("condition", node, frame, tensors, subject=node)
+    held = [a for a in value if isinstance(a, Tensor)]
+    if held:
+        arrivals.read(it, tuple(held), node, frame, node)
+        if any(a.place != "cpu" for a in held):
+            tensors = tuple(a for a in value if not isinstance(a, Opaque))
+            it.machine.wait("condition", node, frame, tensors, subject=node)
     for atom in value:
         if isinstance(atom, Instance) and atom.cls is not None:
             method = atom.cls.find("__bool__") or atom.cls.find("__len__")
@@ -185,18 +191,21 @@ def narrow(it: Interpreter, test: ast.expr, frame: Frame, holds: bool) -> None:
         none = isinstance(right, ast.Constant) and right.value is None
         if none and isinstance(op, (ast.Is, ast.IsNot)):
             want = isinstance(op, ast.Is) is holds
-            name = test.left.target if isinstance(test.left, ast.NamedExpr) else test.left
-            if isinstance(name, ast.Name):
-                _keep(it, name.id, frame, lambda a: operators.is_none(a) is want or _is_vague(a))
+            left = test.left.target if isinstance(test.left, ast.NamedExpr) else test.left
+            if isinstance(left, ast.Name):
+                _keep(it, left.id, frame, lambda a: operators.is_none(a) is want or _is_vague(a))
     elif isinstance(test, ast.Call) and test.args and isinstance(test.args[0], ast.Name):
+        name = test.args[0].id
+        if frame.vars.get(name, UNKNOWN) is UNKNOWN:
+            return
         checks = type_checks.type_check(it, test, frame)
         if checks is not None:
-            _keep(it, test.args[0].id, frame, lambda a: checks(a) is not (not holds))
+            _keep(it, name, frame, lambda a: checks(a) is not (not holds))
 
 
 def _keep(it: Interpreter, name: str, frame: Frame, test: Callable[[Atom], bool]) -> None:
     value = frame.vars.get(name)
-    if value is not None:
+    if value is not None and value is not UNKNOWN:
         kept = tuple(a for a in value if test(a))
         if kept and kept != value:
             frame.vars[name] = kept

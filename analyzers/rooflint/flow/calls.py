@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from rooflint.flow import library, names, objects, places, python_calls, tensors
@@ -106,14 +107,14 @@ def call_method(
     """Call a method on whatever the receiver may be."""
     results: list[Value] = []
     for atom in receiver:
+        if isinstance(atom, Unknown):
+            results.append(library.unknown_method(it, atom, name, call, node))
+            continue
         if isinstance(atom, (Tensor, Opaque)):
             result = tensors.tensor_method(it, atom, receiver, name, node, call)
             results.append(result)
             if name.endswith("_") and isinstance(node.value, ast.Name):
                 _changed_in_place(it, node.value.id, result, call.frame)
-            continue
-        if isinstance(atom, Unknown):
-            results.append(library.unknown_method(it, atom, name, call, node))
             continue
         for member in names.attribute_of(it, atom, name, node, call.frame):
             if isinstance(member, Method):
@@ -131,6 +132,8 @@ def _changed_in_place(it: Interpreter, name: str, result: Value, frame: Frame) -
 
 def call_value(it: Interpreter, callee: Value, call: Call) -> Value:
     """Call whatever the callee may be."""
+    if len(callee) == 1:
+        return call_atom(it, callee[0], call) or UNKNOWN
     return join_all([call_atom(it, atom, call) for atom in callee]) or UNKNOWN
 
 
@@ -236,11 +239,11 @@ def call_function(it: Interpreter, function: Function, receiver: Atom | None, ca
     machine = it.machine
     if function.is_generator or function.is_context:
         machine.found.called[id(function.node)] = function
-        keywords = tuple(sorted(call.keywords.items(), key=lambda kv: kv[0]))
+        keywords = _in_order(call.keywords)
         return (Generator(function, receiver, tuple(call.arguments), keywords),)
-    if (
-        len(machine.running) >= _DEEPEST_CALL
-        or [f.node for f in machine.running].count(function.node) >= 3
+    running = len(machine.running)
+    if running >= _DEEPEST_CALL or (
+        running >= 3 and [f.node for f in machine.running].count(function.node) >= 3
     ):
         return UNKNOWN
     aside = function.is_elsewhere and (machine.unasked or not it.is_program)
@@ -265,7 +268,7 @@ def call_function(it: Interpreter, function: Function, receiver: Atom | None, ca
             id(function),
             receiver,
             tuple(call.arguments),
-            tuple(sorted(call.keywords.items(), key=lambda kv: kv[0])),
+            _in_order(call.keywords),
             machine.without_grad > 0,
             machine.branches > 0,
         )
@@ -285,12 +288,12 @@ def call_function(it: Interpreter, function: Function, receiver: Atom | None, ca
     base, write = len(machine.path) + 1, len(machine.writes)
     machine.tick += 1
     tick = machine.tick
-    trace = Trace(base, {}, {})
-    outer_waits, outer_uses = machine.traces, machine.uses
-    machine.traces, machine.uses = [*outer_waits, trace], trace.uses
+    outer_uses = machine.uses
+    trace = machine.trace = Trace(base, {}, {}, machine.trace)
+    machine.uses = trace.uses
     enters = aside and machine.enter_elsewhere()
     value = _run_body(it, function, receiver, call, None)
-    machine.traces, machine.uses = outer_waits, outer_uses
+    machine.trace, machine.uses = trace.end(), outer_uses
     outer_uses.add(trace.uses)
     if enters:
         machine.leave_elsewhere()
@@ -303,6 +306,10 @@ def call_function(it: Interpreter, function: Function, receiver: Atom | None, ca
         gives = given[0] if given and isinstance(value[0], (Function, Class)) else None
         it.memo[key] = Known(len(machine.writes), tick, value, trace, gives, len(it.changes))
     return value
+
+
+def _in_order(keywords: dict[str, Value]) -> tuple[tuple[str, Value], ...]:
+    return tuple(sorted(keywords.items(), key=itemgetter(0))) if keywords else ()
 
 
 def _is_near(wait: Wait, base: int) -> bool:
@@ -380,7 +387,10 @@ def _run_body(
     machine.path = path
     if function.is_generator:
         return join_all(yielded) or UNKNOWN
-    return tuple(_read_for(call, frame, a) for a in frame.returned) or UNKNOWN
+    returned = frame.returned
+    if any(atom.__class__ is Clock for atom in returned):
+        returned = tuple(_read_for(call, frame, atom) for atom in returned)
+    return returned or UNKNOWN
 
 
 def _goes_over(item: PathItem, node: ast.AST) -> TypeGuard[Loop]:

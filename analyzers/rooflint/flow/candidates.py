@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
-from rooflint.flow.values import Atom, Function
+from rooflint.flow.values import Function
+from rooflint.source import Block
 
 _REPEATS = ("for ", "while ")
 _GIVES_GPU = ("cuda", "gpu", "device", ".to(", "prepare", "oader")
 _MEASURES = ("time.", "time(", "timer", "clock", "perf_counter", "non_blocking", "synchronize")
 _TRAINS = (".backward(",)
 _MAY_SAY = (*_REPEATS, *_GIVES_GPU, *_MEASURES, *_TRAINS)
-_COMMENT = re.compile(r"(?:^|\s)\s*# .*$", re.MULTILINE)
+_COMMENT = re.compile(r"(?:^|\s)# ", re.MULTILINE)
 _CHANGES_CALLS = ("torch", "grad", *_GIVES_GPU, *_MEASURES)
 
 
@@ -22,19 +24,32 @@ def may_say_something(function: Function) -> bool:
     What runs once costs nothing worth telling, so a function without a loop has nothing to say;
     what it calls is followed by itself.
     """
-    text = _code_of(function)
-    return any(word in text for word in _MAY_SAY)
-
-
-def _code_of(function: Function) -> str:
-    """The text of a function without what it says of itself."""
     node, block = function.node, function.block
     text = block.segment(node)
-    if not isinstance(node, ast.Lambda) and isinstance(first := node.body[0], ast.Expr):
-        said = first.value
-        if isinstance(said, ast.Constant) and isinstance(said.value, str) and len(node.body) > 1:
-            text = text.replace(block.segment(first), "", 1)
-    return _COMMENT.sub("", text) if "#" in text else text
+    words = [word for word in _MAY_SAY if word in text]
+    said = "" if isinstance(node, ast.Lambda) or not words else _docstring_of(node, block)
+    start = text.find(said) if said else -1
+    end = start + len(said)
+    return any(
+        not start <= at < end and not _COMMENT.search(text, text.rfind("\n", 0, at) + 1, at)
+        for word in words
+        for at in _places_of(word, text)
+    )
+
+
+def _docstring_of(node: ast.FunctionDef | ast.AsyncFunctionDef, block: Block) -> str:
+    """What a function says of itself, as it is written."""
+    first = node.body[0]
+    said = first.value if isinstance(first, ast.Expr) and len(node.body) > 1 else None
+    is_text = isinstance(said, ast.Constant) and isinstance(said.value, str)
+    return block.segment(first) if is_text else ""
+
+
+def _places_of(word: str, text: str) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + 1)
 
 
 def is_training_step(function: Function) -> bool:
@@ -74,9 +89,7 @@ def acts(function: Function) -> bool:
 _ACTS = re.compile(r"^(?:(?:select|get|choose|sample)_actions?|act)$")
 
 
-def only_registers(decorator: Atom) -> bool:
+def only_registers(decorator: Function) -> bool:
     """Whether a decorator of another file leaves a function as it is, for all that matters."""
-    if not isinstance(decorator, Function) or not decorator.is_elsewhere:
-        return False
     text = decorator.block.segment(decorator.node)
     return not any(word in text for word in _CHANGES_CALLS)

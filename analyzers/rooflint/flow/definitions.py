@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from rooflint.flow import calls, candidates, compiled, names, places, statements
 from rooflint.flow.machine import Call
-from rooflint.flow.values import Bound, Class, Frame, Function, Instance, Partial, Ref, Value
+from rooflint.flow.values import Atom, Bound, Class, Frame, Function, Instance, Partial, Ref, Value
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
@@ -70,6 +70,22 @@ def _follow_body(it: Interpreter, one: Class, body: Iterable[ast.stmt], inside: 
         it.statements([statement], inside)
 
 
+def _made_later(
+    it: Interpreter, one: Class, methods: Mapping[str, tuple[Block, ast.stmt]], inside: Frame
+) -> Callable[[str], Function]:
+    """Makes methods of another file's class."""
+
+    def make(name: str) -> Function:
+        inside.block, node = methods[name]
+        assert isinstance(node, _FunctionNode)
+        function = function_at(it, node, inside, one)
+        _decorated(it, function, node, inside)
+        function.frame = inside.parent or inside
+        return function
+
+    return make
+
+
 def give_body(it: Interpreter, function: Function, block: Block) -> None:
     """Let a function be what the only statement of a block defines."""
     node = block.body[0]
@@ -103,9 +119,11 @@ def _decorated(
     value: Value = (function,)
     for decorator in reversed(node.decorator_list):
         maker = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if any(candidates.only_registers(a) for a in it.value(maker, frame)):
+        how = it.value(maker, frame)
+        if any(_only_registers(it, a) for a in how):
             continue
-        how = it.value(decorator, frame)
+        if maker is not decorator:
+            how = it.value(decorator, frame)
         name = next((a.path for a in how if isinstance(a, Ref)), "")
         if name in ("builtins.property", "functools.cached_property"):
             function.role = "property"
@@ -122,6 +140,15 @@ def _decorated(
         elif any(isinstance(a, (Function, Bound, Class, Partial)) for a in how):
             value = calls.call_value(it, how, Call(decorator, frame, [value], {}))
     return value
+
+
+def _only_registers(it: Interpreter, decorator: Atom) -> bool:
+    if not isinstance(decorator, Function) or not decorator.is_elsewhere:
+        return False
+    known = it.registers.get(decorator.node)
+    if known is None:
+        known = it.registers[decorator.node] = candidates.only_registers(decorator)
+    return known
 
 
 def _is_setter(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -144,7 +171,11 @@ def on_define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
         one.is_record = True
     whole = frame.block
     parts = [part for _, part in whole.parts] if whole.body[:1] == (node,) else []
-    for block, body in [(part, part.body) for part in parts] or [(whole, node.body)]:
+    bodies = [(part, part.body) for part in parts] or [(whole, node.body)]
+    if whole.path != it.file.path:
+        one.later, bodies = it.program.class_parts(whole.path, node, bodies)
+        one.make = _made_later(it, one, one.later, inside)
+    for block, body in bodies:
         inside.block = block
         _follow_body(it, one, body, inside)
     one.attributes = {**one.attributes, **inside.vars}

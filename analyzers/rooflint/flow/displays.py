@@ -24,21 +24,16 @@ from rooflint.flow.values import (
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
 
+_KNOWN = frozenset((str, int, float, bool, type(None)))
 _LONGEST_DISPLAY = 64
 """Elements of a list or dict that are looked at: longer ones are tables of literals."""
 
 
 def on_constant(it: Interpreter, node: ast.Constant, frame: Frame) -> Value:
-    known = it.constants.get(id(node))
-    if known is None:
-        known = it.constants[id(node)] = _constant(it, node)
-    return known
-
-
-def _constant(it: Interpreter, node: ast.Constant) -> Value:
-    if isinstance(node.value, (str, int, float, bool, type(None))):
-        return constant(node.value)
-    return UNKNOWN if node.value is ... else NUMBER
+    value = node.value
+    if value.__class__ in _KNOWN:
+        return constant(value)
+    return UNKNOWN if value is ... else NUMBER
 
 
 def on_subscript(it: Interpreter, node: ast.Subscript, frame: Frame) -> Value:

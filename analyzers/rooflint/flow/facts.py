@@ -99,6 +99,9 @@ class Guard:
     how: str = ""
     """How often, if that is known: "on one step in 100"."""
 
+    def __hash__(self) -> int:
+        return id(self.site.node)  # Paths are looked up often, and few guards share a node.
+
 
 @plain
 class Once:
@@ -112,6 +115,9 @@ class CallFrom:
     site: Site
     compiled: bool = False
     """`torch.compile` was given the function."""
+
+    def __hash__(self) -> int:
+        return id(self.site.node)
 
 
 PathItem = Loop | Guard | CallFrom | Once

@@ -92,9 +92,10 @@ def _compared(
             # A program of one process may say so.
             is_it = it.quietly(one, frame) == constant(other.value)
             return None if is_it else "on every step of rank 0" if other.value == 0 else ""
+    if not _is_loop_name(it, left) and not _is_loop_name(it, right):
+        return None
     held = (*it.quietly(left, frame), *it.quietly(right, frame))
-    on_host = not any(isinstance(a, (Tensor, Opaque)) for a in held)
-    return "" if on_host and (_is_loop_name(it, left) or _is_loop_name(it, right)) else None
+    return None if any(isinstance(a, (Tensor, Opaque)) for a in held) else ""
 
 
 def _one_in(it: Interpreter, node: ast.BinOp, frame: Frame) -> str | None:

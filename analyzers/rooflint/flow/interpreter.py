@@ -39,7 +39,6 @@ from rooflint.flow.values import (
     Function,
     Imported,
     Module,
-    Ref,
     Value,
     join_all,
 )
@@ -66,7 +65,8 @@ class Interpreter:
         """Those of the file itself."""
         self.escapes: list[loops.Escape] = []
         self.generators: dict[int, bool] = {}
-        self.constants: dict[int, Value] = {}
+        self.registers: dict[ast.AST, bool] = {}
+        """Functions of other files, and whether they leave what they decorate as it is."""
         self.data_loops: dict[int, bool] = {}
         self.rebinds: dict[tuple[int, str], bool] = {}
         self.memo: dict[tuple[Any, ...], calls.Known] = {}
@@ -134,13 +134,15 @@ class Interpreter:
             yield found
         finally:
             found.steps = self.machine.steps - before
-            self.called.update(found.called.keys())
+            for node in found.called:
+                self.called[node] += 1
 
     def drop_piece(self, key: Block | Function) -> Found | None:
         """Forget what was found of a piece."""
         found = self.pieces.pop(key, None)
         if found is not None:
-            self.called.subtract(found.called.keys())
+            for node in found.called:
+                self.called[node] -= 1
             self.lost += found.called.values()
         return found
 
@@ -168,7 +170,7 @@ class Interpreter:
         path = self.program.member(name.path, name.name)
         if path is not None:
             return (Module(path, name.ref),)
-        return (Ref(library.canonical(name.ref)),)
+        return library.named(name.ref)
 
     def public_names(self, path: str) -> list[tuple[str, Value]]:
         """What `from ... import *` binds."""
@@ -209,9 +211,8 @@ class Interpreter:
         place, escapes, depth = machine.place(), self.escapes, len(self.escapes)
         for statement in body:
             machine.count()
-            follow = _STATEMENTS.get(type(statement))
             try:
-                if follow is not None and follow(self, statement, frame) is False:
+                if _STATEMENTS[statement.__class__](self, statement, frame) is False:
                     return False
             except (OutOfBudget, Cancelled):
                 raise
@@ -228,8 +229,7 @@ class Interpreter:
 
     def value(self, node: ast.expr, frame: Frame) -> Value:
         """Follow an expression."""
-        follow = _EXPRESSIONS.get(type(node))
-        return follow(self, node, frame) if follow is not None else UNKNOWN
+        return _EXPRESSIONS[node.__class__](self, node, frame)
 
     def elements(self, value: Value, node: ast.expr | ast.stmt, frame: Frame) -> Value:
         """What iterating over a value yields."""
@@ -262,60 +262,80 @@ class Interpreter:
         return UNKNOWN
 
 
-_STATEMENTS: dict[type[ast.stmt], Callable[[Any, Any, Frame], bool | None]] = {
-    ast.Expr: statements.on_expression,
-    ast.Assign: statements.on_assign,
-    ast.AnnAssign: statements.on_annotated,
-    ast.AugAssign: statements.on_augmented,
-    ast.If: branches.on_if,
-    ast.For: loops.on_for,
-    ast.AsyncFor: loops.on_for,
-    ast.While: loops.on_while,
-    ast.With: statements.on_with,
-    ast.AsyncWith: statements.on_with,
-    ast.Try: statements.on_try,
-    ast.Match: statements.on_match,
-    ast.Return: statements.on_return,
-    ast.Raise: statements.on_raise,
-    ast.Break: statements.on_break,
-    ast.Continue: statements.on_continue,
-    ast.Assert: statements.on_assert,
-    ast.Import: statements.on_import,
-    ast.ImportFrom: statements.on_import_from,
-    ast.Global: statements.on_global,
-    ast.Nonlocal: statements.on_global,
-    ast.FunctionDef: definitions.on_define,
-    ast.AsyncFunctionDef: definitions.on_define,
-    ast.ClassDef: definitions.on_define_class,
-    ast.Delete: statements.on_delete,
-}
+class _Handlers(dict[type[ast.AST], Callable[[Any, Any, Frame], Any]]):
+    """How nodes are followed, by their type; of some there is nothing to follow."""
+
+    def __missing__(self, kind: type[ast.AST]) -> Callable[[Any, Any, Frame], Any]:
+        self[kind] = _nothing if issubclass(kind, ast.stmt) else _unknown
+        return self[kind]
+
+
+def _nothing(it: Interpreter, node: ast.stmt, frame: Frame) -> None:
+    """`pass` and its like."""
+
+
+def _unknown(it: Interpreter, node: ast.expr, frame: Frame) -> Value:
+    return UNKNOWN
+
+
+_STATEMENTS = _Handlers(
+    {
+        ast.Expr: statements.on_expression,
+        ast.Assign: statements.on_assign,
+        ast.AnnAssign: statements.on_annotated,
+        ast.AugAssign: statements.on_augmented,
+        ast.If: branches.on_if,
+        ast.For: loops.on_for,
+        ast.AsyncFor: loops.on_for,
+        ast.While: loops.on_while,
+        ast.With: statements.on_with,
+        ast.AsyncWith: statements.on_with,
+        ast.Try: statements.on_try,
+        ast.Match: statements.on_match,
+        ast.Return: statements.on_return,
+        ast.Raise: statements.on_raise,
+        ast.Break: statements.on_break,
+        ast.Continue: statements.on_continue,
+        ast.Assert: statements.on_assert,
+        ast.Import: statements.on_import,
+        ast.ImportFrom: statements.on_import_from,
+        ast.Global: statements.on_global,
+        ast.Nonlocal: statements.on_global,
+        ast.FunctionDef: definitions.on_define,
+        ast.AsyncFunctionDef: definitions.on_define,
+        ast.ClassDef: definitions.on_define_class,
+        ast.Delete: statements.on_delete,
+    }
+)
 _STATEMENTS[getattr(ast, "TryStar", ast.Try)] = statements.on_try
 
-_EXPRESSIONS: dict[type[ast.expr], Callable[[Any, Any, Frame], Value]] = {
-    ast.Name: names.on_name,
-    ast.Constant: displays.on_constant,
-    ast.Attribute: names.on_attribute,
-    ast.Call: calls.on_call,
-    ast.BinOp: operators.on_binary,
-    ast.UnaryOp: operators.on_unary,
-    ast.Compare: operators.on_compare,
-    ast.BoolOp: branches.on_boolean,
-    ast.IfExp: branches.on_conditional,
-    ast.Subscript: displays.on_subscript,
-    ast.Slice: displays.on_slice,
-    ast.Tuple: displays.on_tuple,
-    ast.List: displays.on_list,
-    ast.Set: displays.on_list,
-    ast.Dict: displays.on_dict,
-    ast.ListComp: loops.on_comprehension,
-    ast.SetComp: loops.on_comprehension,
-    ast.GeneratorExp: loops.on_comprehension,
-    ast.DictComp: loops.on_comprehension,
-    ast.JoinedStr: displays.on_joined,
-    ast.Lambda: definitions.on_lambda,
-    ast.NamedExpr: names.on_named,
-    ast.Starred: displays.on_starred,
-    ast.Await: calls.on_await,
-    ast.Yield: calls.on_yield,
-    ast.YieldFrom: calls.on_yield_from,
-}
+_EXPRESSIONS = _Handlers(
+    {
+        ast.Name: names.on_name,
+        ast.Constant: displays.on_constant,
+        ast.Attribute: names.on_attribute,
+        ast.Call: calls.on_call,
+        ast.BinOp: operators.on_binary,
+        ast.UnaryOp: operators.on_unary,
+        ast.Compare: operators.on_compare,
+        ast.BoolOp: branches.on_boolean,
+        ast.IfExp: branches.on_conditional,
+        ast.Subscript: displays.on_subscript,
+        ast.Slice: displays.on_slice,
+        ast.Tuple: displays.on_tuple,
+        ast.List: displays.on_list,
+        ast.Set: displays.on_list,
+        ast.Dict: displays.on_dict,
+        ast.ListComp: loops.on_comprehension,
+        ast.SetComp: loops.on_comprehension,
+        ast.GeneratorExp: loops.on_comprehension,
+        ast.DictComp: loops.on_comprehension,
+        ast.JoinedStr: displays.on_joined,
+        ast.Lambda: definitions.on_lambda,
+        ast.NamedExpr: names.on_named,
+        ast.Starred: displays.on_starred,
+        ast.Await: calls.on_await,
+        ast.Yield: calls.on_yield,
+        ast.YieldFrom: calls.on_yield_from,
+    }
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rooflint.flow import arrivals, autograd, standard, switches
@@ -54,6 +55,7 @@ from rooflint.flow.values import (
     Method,
     Opaque,
     Place,
+    Ref,
     Tensor,
     Text,
     TupleOf,
@@ -71,12 +73,14 @@ if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
 
 
-BUILTINS = frozenset(
-    """print float int bool complex str repr format len range enumerate zip map filter sorted min
-    max sum any all list tuple dict set frozenset isinstance issubclass hasattr getattr setattr
-    iter next abs round type id reversed callable property staticmethod classmethod super open
-    divmod pow hash vars object exit slice chr bin hex oct bytes ascii""".split()
-)
+_BUILTINS = """
+    print float int bool complex str repr format len range enumerate zip map filter sorted
+    min max sum any all list tuple dict set frozenset isinstance issubclass hasattr getattr
+    setattr iter next abs round type id reversed callable property staticmethod classmethod
+    super open divmod pow hash vars object exit slice chr bin hex oct bytes ascii
+"""
+BUILTINS: dict[str, Value] = {name: (Ref("builtins." + name),) for name in _BUILTINS.split()}
+"""What a name stands for that nothing else binds."""
 
 
 _OF_ARRAYS = ("numpy.", "scipy.", "cv2.", "PIL.", "sklearn.")
@@ -107,6 +111,12 @@ _ALIASES = {
 
 def canonical(path: str) -> str:
     return _ALIASES.get(path, path)
+
+
+@lru_cache(4096)
+def named(path: str) -> Value:
+    """What has this full name."""
+    return (Ref(canonical(path)),)
 
 
 def call_named(it: Interpreter, path: str, call: Call) -> Value:
@@ -211,6 +221,8 @@ def unknown_method(
     it: Interpreter, atom: Unknown, name: str, call: Call, node: ast.Attribute
 ) -> Value:
     """A method of something that nothing is known of."""
+    if not atom.is_item and name not in _MEANS_SOMETHING:
+        return call_unknown(it, call)
     if name in ("to", "cuda"):
         place: Place | None = "gpu"
         sure = True
@@ -248,6 +260,13 @@ def unknown_method(
     if name in known.TRACKER_METHODS:
         log_values(it, call, "the tracker reads the value on the host", sure=False)
     return call_unknown(it, call)
+
+
+_MEANS_SOMETHING = known.TRACKER_METHODS | frozenset(
+    """to cuda cpu numpy item tolist backward step parse_args parse_known_args
+    synchronize""".split()
+)
+"""Methods that say what they are a method of, or that do something whatever it is."""
 
 
 def call_opaque(it: Interpreter, atom: Opaque, call: Call) -> Value:

@@ -141,6 +141,8 @@ class Trace:
     base: int
     waits: dict[tuple[int, str], list[Wait]]
     work: dict[Path, float]
+    outer: Trace | None
+    """Of the run that it is part of, until its end."""
     uses: Uses = field(default_factory=Uses)
     launches: bool = False
     waited: bool = False
@@ -148,6 +150,25 @@ class Trace:
     ran_elsewhere: bool = False
     sent: set[int] = field(default_factory=set[int])
     """Copies to the host that it started and did not wait for."""
+
+    def end(self) -> Trace | None:
+        """All that it did, the run did that it is part of; that one's."""
+        outer, self.outer = self.outer, None
+        if outer is None:
+            return None
+        for key, waits in self.waits.items():
+            outer.waits.setdefault(key, []).extend(waits)
+        for path, rank in self.work.items():
+            if outer.work.get(path, 0.0) < rank:
+                outer.work[path] = rank
+        if self.waited:
+            outer.sent.clear()
+        outer.sent |= self.sent
+        outer.launches = outer.launches or self.launches
+        outer.waited = outer.waited or self.waited
+        outer.used_clock = outer.used_clock or self.used_clock
+        outer.ran_elsewhere = outer.ran_elsewhere or self.ran_elsewhere
+        return outer
 
 
 class Machine:
@@ -207,7 +228,8 @@ class Machine:
         self.log_levels: dict[str, int] = {}
         """What each logger shows, by name; the root's is empty."""
         """Whether messages of level INFO are shown."""
-        self.traces: list[Trace] = []
+        self.trace: Trace | None = None
+        """Of the function that runs."""
         self.before_modules: list[Value] = []
         self.after_modules: list[Value] = []
         self.after_gradients: list[tuple[Value, list[Value]]] = []
@@ -229,8 +251,8 @@ class Machine:
         self.last_launch = self.at
         self.last_inner_launch[self.loop_depth()] = self.at
         self.last_sync = None
-        for trace in self.traces:
-            trace.launches = True
+        if self.trace is not None:
+            self.trace.launches = True
         self.mark_work(rank, self.path)
         if self.switches:
             self.slowed_by("launch-blocking")
@@ -243,9 +265,9 @@ class Machine:
             self.record(Wait(switch, site, None, True, at, "", self.path))
 
     def mark_work(self, rank: float, path: Path) -> None:
-        for trace in self.traces:
-            if trace.work.get(path, 0.0) < rank:
-                trace.work[path] = rank
+        trace = self.trace
+        if trace is not None and trace.work.get(path, 0.0) < rank:
+            trace.work[path] = rank
         inner, within_pass = True, False
         for item in reversed(path):
             if isinstance(item, Loop):
@@ -262,16 +284,16 @@ class Machine:
         self.last_wait = self.at
         self.wait_is_explicit = explicit
         self.last_inner_wait[self.loop_depth()] = self.at
-        for trace in self.traces:
-            trace.waited = True
-            trace.sent.clear()
+        if self.trace is not None:
+            self.trace.waited = True
+            self.trace.sent.clear()
 
     def send(self, node: ast.AST) -> None:
         """A copy to the host is queued."""
         self.at += 1
         self.sent[id(node)] = self.at
-        for trace in self.traces:
-            trace.sent.add(id(node))
+        if self.trace is not None:
+            self.trace.sent.add(id(node))
 
     def is_on_its_way(self, copy: int) -> bool:
         """Whether the host has not waited for the GPU since it queued a copy."""
@@ -285,8 +307,8 @@ class Machine:
         """A function of another file has run."""
         self.at += 1
         self.last_elsewhere = self.at
-        for trace in self.traces:
-            trace.ran_elsewhere = True
+        if self.trace is not None:
+            self.trace.ran_elsewhere = True
 
     @property
     def is_pending(self) -> bool:
@@ -294,13 +316,13 @@ class Machine:
         return self.last_launch > self.last_wait
 
     def loop_depth(self) -> int:
-        return sum(isinstance(item, Loop) for item in self.path)
+        return [item.__class__ for item in self.path].count(Loop)
 
     def record(self, wait: Wait) -> None:
         key = (id(wait.site.node), wait.operation)
         self.found.waits.setdefault(key, Seen()).add(wait)
-        for trace in self.traces:
-            trace.waits.setdefault(key, []).append(wait)
+        if self.trace is not None:
+            self.trace.waits.setdefault(key, []).append(wait)
 
     def wait(
         self,
@@ -410,8 +432,8 @@ class Machine:
             self.at += 1
             self.last_launch = self.at
             self.last_inner_launch[self.loop_depth()] = self.at
-            for outer in self.traces:
-                outer.launches = True
+            if self.trace is not None:
+                self.trace.launches = True
         if trace.waited:
             self.waited()
         if trace.ran_elsewhere:
@@ -419,19 +441,22 @@ class Machine:
         for copy in trace.sent:
             self.at += 1
             self.sent[copy] = self.at
-            for outer in self.traces:
-                outer.sent.add(copy)
+            if self.trace is not None:
+                self.trace.sent.add(copy)
 
     def synchronized(self, node: ast.expr | ast.stmt) -> None:
         """The host has waited for all of the GPU's work because it was told to."""
         self.wait_is_explicit = True
         self.last_sync = id(node)
-        for trace in self.traces:
-            trace.used_clock = True
+        self.uses_clock()
+
+    def uses_clock(self) -> None:
+        """What runs tells the time, so that no other run is like it."""
+        if self.trace is not None:
+            self.trace.used_clock = True
 
     def read_clock(self, node: ast.expr, frame: Frame) -> Value:
-        for trace in self.traces:
-            trace.used_clock = True
+        self.uses_clock()
         self.at += 1
         if self.last_sync is not None:
             self.found.timed_syncs.add(self.last_sync)
@@ -478,7 +503,7 @@ class Machine:
 
     def changed_since(self, write: int, tick: int) -> bool:
         """Whether something that is older than `tick` has changed since that write."""
-        return any(born <= tick for born in self.writes[write:])
+        return write < len(self.writes) and any(born <= tick for born in self.writes[write:])
 
     def hook_backward(self, hook: Value | None, given: list[Value]) -> None:
         """A function to be called on each backward pass."""
@@ -495,7 +520,7 @@ class Machine:
             self.call_sites,
             self.without_grad,
             len(self.running),
-            self.traces,
+            self.trace,
             self.iterations,
             self.default_place,
             self.uses,
@@ -504,21 +529,24 @@ class Machine:
     def start_aside(self) -> None:
         """Follow something that does not depend on where in the program one is."""
         self.path, self.branches, self.call_sites, self.without_grad = (), 0, (), 0
-        self.traces, self.iterations = [], ()
+        self.trace, self.iterations = None, ()
 
     def return_to(self, place: tuple[Any, ...]) -> None:
         """Come back to a place."""
+        inner = self.trace
         (
             self.path,
             self.branches,
             self.call_sites,
             self.without_grad,
             depth,
-            self.traces,
+            self.trace,
             self.iterations,
             self.default_place,
             self.uses,
         ) = place
+        while inner is not None and inner is not self.trace:
+            inner = inner.end()
         del self.running[depth:]
         if not any(function.is_elsewhere for function in self.running):
             self.elsewhere_since = None
@@ -542,6 +570,7 @@ class Machine:
                 one.frame.vars.clear()
             elif isinstance(one, Class):
                 one.attributes.clear()
+                one.make = None
             elif isinstance(one, Instance):
                 one.attributes.clear()
                 one.facts.clear()

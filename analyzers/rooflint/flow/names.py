@@ -86,7 +86,7 @@ def assign(it: Interpreter, target: ast.expr, value: Value, frame: Frame) -> Non
                 _note_parameter(it, atom, target.attr, value)
                 it.machine.write_attribute(atom, target.attr, value)
             elif isinstance(atom, Class):
-                atom.attributes[target.attr] = join(atom.attributes.get(target.attr, ()), value)
+                atom.attributes[target.attr] = join(atom.own(target.attr) or (), value)
     elif isinstance(target, ast.Subscript):
         _store(it, target, value, frame)
     elif isinstance(target, ast.Starred):
@@ -108,6 +108,10 @@ def _note_parameter(it: Interpreter, instance: Instance, name: str, value: Value
 def _unpack(
     it: Interpreter, targets: list[ast.expr], value: Value, node: ast.expr, frame: Frame
 ) -> None:
+    if value is UNKNOWN:
+        for target in targets:
+            assign(it, target.value if isinstance(target, ast.Starred) else target, value, frame)
+        return
     parts: list[Value] = [() for _ in targets]
     starred = next((i for i, t in enumerate(targets) if isinstance(t, ast.Starred)), None)
     for atom in value:
@@ -163,26 +167,27 @@ def _store(it: Interpreter, target: ast.Subscript, value: Value, frame: Frame) -
 
 
 def on_name(it: Interpreter, node: ast.Name, frame: Frame) -> Value:
+    name, root = node.id, it.root
     outermost = frame
-    look: Frame | None = frame.names_elsewhere.get(node.id, frame)
+    look: Frame | None = frame
+    if frame.names_elsewhere:
+        look = frame.names_elsewhere.get(name, frame)
     while look is not None:
-        if look is it.root:
-            it.machine.uses.names.add(node.id)
-        found = look.vars.get(node.id)
+        if look is root:
+            it.machine.uses.names.add(name)
+        found = look.vars.get(name)
         if found is not None:
             for atom in found:
                 if atom.__class__ is Imported:
-                    found = look.vars[node.id] = it.looked_up(found)
+                    found = look.vars[name] = it.looked_up(found)
                     break
             return found
         outermost, look = look, look.parent
     if outermost.later is not None:
-        found = outermost.later(node.id)
+        found = outermost.later(name)
         if found is not None:
             return found
-    if node.id in library.BUILTINS:
-        return (Ref("builtins." + node.id),)
-    return UNKNOWN
+    return library.BUILTINS.get(name, UNKNOWN)
 
 
 def on_attribute(it: Interpreter, node: ast.Attribute, frame: Frame) -> Value:
@@ -191,14 +196,18 @@ def on_attribute(it: Interpreter, node: ast.Attribute, frame: Frame) -> Value:
 
 def attribute(it: Interpreter, base: Value, name: str, node: ast.expr, frame: Frame) -> Value:
     """What an attribute of a value may be."""
+    if base is UNKNOWN and name != "dtype":
+        return UNKNOWN
     if len(base) == 1:
         return attribute_of(it, base[0], name, node, frame) or UNKNOWN
     return join_all([attribute_of(it, a, name, node, frame) for a in base]) or UNKNOWN
 
 
 def attribute_of(it: Interpreter, atom: Atom, name: str, node: ast.expr, frame: Frame) -> Value:
+    if isinstance(atom, Instance):
+        return _attribute_of_instance(it, atom, name, node, frame)
     if isinstance(atom, Ref):
-        return (Ref(library.canonical(f"{atom.path}.{name}")),)
+        return library.named(f"{atom.path}.{name}")
     if isinstance(atom, Module):
         return it.imported(Imported(atom.path, name, f"{atom.name}.{name}"))
     if isinstance(atom, Tensor):
@@ -225,16 +234,15 @@ def attribute_of(it: Interpreter, atom: Atom, name: str, node: ast.expr, frame: 
         if name in atom.names:
             return atom.items[atom.names.index(name)]
         return (Method(atom, name),)
-    if isinstance(atom, Instance):
-        return _attribute_of_instance(it, atom, name, node, frame)
     if isinstance(atom, Super):
         receiver = atom.receiver
         cls = receiver.cls if isinstance(receiver, Instance) else None
         lineage = cls.lineage() if cls is not None else []
         after = lineage[lineage.index(atom.owner) + 1 :] if atom.owner in lineage else []
         for one in after:
-            if name in one.attributes:
-                return bound(it, one.attributes[name], atom.receiver, node, frame)
+            found = one.own(name)
+            if found is not None:
+                return bound(it, found, atom.receiver, node, frame)
         return (Method(atom, name),)
     if isinstance(atom, Class):
         found = atom.find(name)
@@ -318,5 +326,6 @@ def join_vars(first: dict[str, Value], second: dict[str, Value]) -> dict[str, Va
     joined = dict(first)
     for name, value in second.items():
         mine = joined.get(name)
-        joined[name] = value if mine is None else join(mine, value)
+        if mine is not value:
+            joined[name] = value if mine is None else join(mine, value)
     return joined

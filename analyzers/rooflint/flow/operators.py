@@ -58,6 +58,8 @@ def binary(
     right_node: ast.expr,
 ) -> Value:
     """The result of an operator, and what it makes the GPU or the host do."""
+    if _is_plain(left) and _is_plain(right):
+        return UNKNOWN if left is UNKNOWN or right is UNKNOWN else NUMBER
     if isinstance(op, ast.Sub):
         _difference(it, node, left, right, frame, left_node)
     if isinstance(op, ast.Add):
@@ -89,6 +91,14 @@ def binary(
     if on_gpu:
         it.machine.work(TENSOR_WORK)
     return join_all(results) or UNKNOWN
+
+
+def _is_plain(value: Value) -> bool:
+    """Whether a value is a number, or nothing is known of it: no operator does anything then."""
+    if value is UNKNOWN or value is NUMBER:
+        return True
+    only = value[0] if len(value) == 1 else None
+    return isinstance(only, Const) and only.type in ("int", "float", "bool")
 
 
 def _repeated(
@@ -175,8 +185,7 @@ def _comparison(
         same = _is_equal(left, right)
         if same is not None:
             return constant(same is isinstance(op, ast.Eq))
-        if ast.unparse(left_node) != ast.unparse(right_node):
-            _compare_inside(it, left, right, left_node, node, frame)
+        _compare_inside(it, left, right, left_node, right_node, node, frame)
     arrivals.read(it, left, node, frame, left_node)
     arrivals.read(it, right, node, frame, right_node)
     results: list[Value] = []
@@ -196,12 +205,20 @@ def _comparison(
 
 
 def _compare_inside(
-    it: Interpreter, left: Value, right: Value, left_node: ast.expr, node: ast.Compare, frame: Frame
+    it: Interpreter,
+    left: Value,
+    right: Value,
+    left_node: ast.expr,
+    right_node: ast.expr,
+    node: ast.Compare,
+    frame: Frame,
 ) -> None:
     """Sequences and dicts are equal if their elements are."""
     if all(isinstance(a, (ListOf, TupleOf, DictOf)) for a in (*left, *right)):
         held = tuple(t for t in places.gpu_tensors_in(left) if isinstance(t, Tensor))
-        if held and places.gpu_tensors_in(right):
+        if not held or ast.unparse(left_node) == ast.unparse(right_node):
+            return
+        if places.gpu_tensors_in(right):
             why = "Python compares the elements one by one"
             it.machine.wait("iterate", node, frame, held, subject=left_node, reason=why)
 
@@ -322,12 +339,12 @@ def _equal_rows(
     it: Interpreter, left: Value, right: Value, node: ast.Compare, frame: Frame
 ) -> None:
     """Lists and tuples are compared element by element, and each answer is asked for."""
-    if ast.dump(node.left) == ast.dump(node.comparators[0]):
-        # What is one object is equal without a look at it.
-        return
     rows = [v for v in (left, right) if any(isinstance(a, (ListOf, TupleOf)) for a in v)]
+    if len(rows) < 2:
+        return
     held = tuple(t for v in rows for t in places.tensors_in(v) if isinstance(t, Tensor))
-    if len(rows) == 2 and gpu_atoms(held):
+    # What is one object is equal without a look at it.
+    if gpu_atoms(held) and ast.dump(node.left) != ast.dump(node.comparators[0]):
         why = "Python compares the elements one by one"
         it.machine.wait("iterate", node, frame, held, subject=node.left, reason=why)
 

@@ -330,6 +330,8 @@ def tensors_in(value: Value | None, deep: int = 3) -> list[Tensor | Opaque]:
     for atom in value or ():
         if isinstance(atom, (Tensor, Opaque)):
             found.append(atom)
+        elif isinstance(atom, (Unknown, Num, Const)):
+            pass
         elif deep and isinstance(atom, TupleOf):
             for item in atom.items:
                 found += tensors_in(item, deep - 1)
@@ -376,10 +378,14 @@ def is_false(value: Value | None) -> bool:
 def any_tensor(call: Call) -> bool:
     """Whether a call is given anything that lives on a device."""
     return any(
-        isinstance(a, (Tensor, Opaque, DeviceIs, Instance, DictOf, ListOf, Clock))
+        atom.__class__ in _MAY_HOLD
         for value in (*call.arguments, *call.keywords.values())
-        for a in value
+        if value is not UNKNOWN
+        for atom in value
     )
+
+
+_MAY_HOLD = frozenset((Tensor, Opaque, DeviceIs, Instance, DictOf, ListOf, Clock))
 
 
 def instance_at(path: str, it: Interpreter, call: Call) -> Instance:

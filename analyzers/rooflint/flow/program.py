@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from rooflint.flow.bindings import statements_by_name
+from rooflint.flow.bindings import ClassParts, class_parts, statements_by_name
+from rooflint.flow.values import Value
 from rooflint.source import Block, SourceFile
 
 if TYPE_CHECKING:
@@ -39,9 +41,13 @@ class Program:
         self._folders = tuple("" if folder == "." else folder for folder in folders)
         self._files: dict[str, SourceFile | None] = {}
         self._statements: dict[str, dict[str, list[Block]]] = {}
+        self._classes: dict[str, dict[ast.ClassDef, ClassParts]] = {}
+        self._imported: dict[str, dict[tuple[ast.ImportFrom, str | None], dict[str, Value]]] = {}
         self.listed: dict[str, frozenset[str]] = {}
         """The folders that imports were looked for in, with what they hold."""
         self._places: dict[str, tuple[str, ...]] = {}
+        self._found: dict[tuple[str, int, str], str | None] = {}
+        """What imports were found to mean, as long as no file and no package is new."""
         self.spaces: set[str] = set()
         """Folders that a module was imported through: packages, whatever else is in them."""
         self.glances: dict[str, tuple[bool, frozenset[str]]] = {}
@@ -61,6 +67,8 @@ class Program:
         """Forget a file, to read it again when it is needed."""
         self._statements.pop(path, None)
         self.glances.pop(path, None)
+        self._classes.pop(path, None)
+        self._imported.pop(path, None)
         file = self._files.pop(path, None)
         if file is not None:
             self._characters -= len(file.text)
@@ -74,6 +82,7 @@ class Program:
         self.listed.clear()
         self._places.clear()
         self.glances.clear()
+        self._found.clear()
         for path, file in self._files.items():
             if file is not None:
                 self._list(path)
@@ -84,6 +93,7 @@ class Program:
         listed = self._listed(folder)
         if name not in listed:
             self.listed[folder] = listed | {name}
+            self._found.clear()
 
     def file(self, path: str) -> SourceFile | None:
         """A file of the program; `None`: there is none that can be read."""
@@ -110,9 +120,36 @@ class Program:
             found = self._statements[file.path] = statements_by_name(file)
         return found
 
+    def class_parts(
+        self, path: str, node: ast.ClassDef, body: Sequence[tuple[Block, Sequence[ast.stmt]]]
+    ) -> ClassParts:
+        """What of a class need not be followed before it is asked for."""
+        known = self._classes.setdefault(path, {})
+        if node not in known:
+            file = self.file(path)
+            known[node] = class_parts(body, self.statements_by_name(file) if file else ())
+        return known[node]
+
+    def names_imported_by(
+        self, path: str
+    ) -> dict[tuple[ast.ImportFrom, str | None], dict[str, Value]]:
+        """What the imports of a file bind, as far as they were followed, each with the file that
+        it means."""
+        return self._imported.setdefault(path, {})
+
     def find(self, importer: str, level: int, dotted: str) -> str | None:
         """The file that a name imported by a file stands for, or the folder of a package without
         an `__init__.py`; `None`: it is no file of the program."""
+        key = importer, level, dotted
+        if key not in self._found:
+            packages = len(self.spaces)
+            found = self._find(importer, level, dotted)
+            if len(self.spaces) > packages:
+                self._found.clear()
+            self._found[key] = found
+        return self._found[key]
+
+    def _find(self, importer: str, level: int, dotted: str) -> str | None:
         if not importer or dotted.partition(".")[0] in _FOREIGN:
             return None
         if level:

@@ -15,11 +15,11 @@ _MOVES = frozenset("to cuda cpu type".split())
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def settle(it: Interpreter, node: ast.Assign, frame: Frame) -> Path:
+def settle(it: Interpreter, node: ast.Assign, value: ast.Call, frame: Frame) -> Path:
     """How often a statement does something: a move that stays is none of a loop's turns."""
     path = it.machine.path
     target = node.targets[0]
-    if not path or len(node.targets) > 1 or not _moves(node.value, target):
+    if not path or len(node.targets) > 1 or not _moves(value, target):
         return path
     if isinstance(target, ast.Name):
         return _without_loops(it, path, target.id)
@@ -28,10 +28,9 @@ def settle(it: Interpreter, node: ast.Assign, frame: Frame) -> Path:
     return path
 
 
-def _moves(value: ast.expr, target: ast.expr) -> bool:
+def _moves(value: ast.Call, target: ast.expr) -> bool:
     return (
-        isinstance(value, ast.Call)
-        and isinstance(value.func, ast.Attribute)
+        isinstance(value.func, ast.Attribute)
         and value.func.attr in _MOVES
         and ast.unparse(value.func.value) == ast.unparse(target)
     )

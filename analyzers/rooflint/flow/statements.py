@@ -59,10 +59,13 @@ def on_expression(it: Interpreter, node: ast.Expr, frame: Frame) -> None:
 
 
 def on_assign(it: Interpreter, node: ast.Assign, frame: Frame) -> None:
-    path = it.machine.path
-    it.machine.path = settling.settle(it, node, frame)
-    value = it.value(node.value, frame)
-    it.machine.path = path
+    if isinstance(node.value, ast.Call):
+        path = it.machine.path
+        it.machine.path = settling.settle(it, node, node.value, frame)
+        value = it.value(node.value, frame)
+        it.machine.path = path
+    else:
+        value = it.value(node.value, frame)
     for target in node.targets:
         names.assign(it, target, value, frame)
         if isinstance(target, ast.Attribute) and isinstance(node.value, ast.Call):
@@ -274,15 +277,27 @@ def on_import(it: Interpreter, node: ast.Import, frame: Frame) -> None:
 def on_import_from(it: Interpreter, node: ast.ImportFrom, frame: Frame) -> None:
     dotted = node.module or ""
     path = it.program.find(frame.block.path, node.level, dotted)
-    base = "." * node.level + dotted
-    for alias in node.names:
-        if alias.name == "*":
-            for name, held in it.public_names(path) if path else ():
-                names.bind(it, name, held, frame)
-            continue
-        ref = library.canonical(f"{base}.{alias.name}")
-        value: Atom = Imported(path, alias.name, ref) if path else Ref(ref)
-        names.bind(it, alias.asname or alias.name, (value,), frame)
+    if node.names[0].name == "*":
+        for name, held in it.public_names(path) if path else ():
+            names.bind(it, name, held, frame)
+        return
+    known = it.program.names_imported_by(frame.block.path)
+    bound = known.get((node, path))
+    if bound is None:
+        base = "." * node.level + dotted
+        bound = known[node, path] = {
+            alias.asname or alias.name: (
+                Imported(path, alias.name, library.canonical(f"{base}.{alias.name}")),
+            )
+            if path
+            else library.named(f"{base}.{alias.name}")
+            for alias in node.names
+        }
+    if frame.later is not None:
+        frame.vars.update(bound)
+        return
+    for name, value in bound.items():
+        names.bind(it, name, value, frame)
 
 
 def on_global(it: Interpreter, node: ast.Global | ast.Nonlocal, frame: Frame) -> None:

@@ -454,7 +454,7 @@ def _is_missing_or_false(value: Value | None) -> bool:
 
 def call_unknown(it: Interpreter, call: Call) -> Value:
     """A call of something that nothing is known of."""
-    values = [*call.arguments, *call.keywords.values()]
+    values = [v for v in (*call.arguments, *call.keywords.values()) if v is not UNKNOWN]
     for value in values:
         _call_back(it, value, call)
     on_gpu = [t for v in values for t in gpu_tensors_in(v)]

@@ -56,14 +56,12 @@ def record_event(machine: Machine, event: Instance) -> None:
     """`event.record()`: it happens once the GPU has come there."""
     machine.at += 1
     event.facts["recorded"] = machine.at
-    for trace in machine.traces:
-        trace.used_clock = True
+    machine.uses_clock()
 
 
 def ask_elapsed_time(machine: Machine, start: Instance, call: Call) -> None:
     """`start.elapsed_time(end)`: an error while the GPU has not come to the end."""
-    for trace in machine.traces:
-        trace.used_clock = True
+    machine.uses_clock()
     if machine.last_sync is not None:
         machine.found.timed_syncs.add(machine.last_sync)
     ends = call.argument(0, "end_event") or ()
@@ -100,8 +98,8 @@ def _follow_text(it: Interpreter, code: str, call: Call) -> None:
             machine.texts[code] = ast.parse(code).body
         except (SyntaxError, ValueError):
             machine.texts[code] = []
-    found, traces = machine.found, machine.traces
+    found, trace = machine.found, machine.trace
     machine.found = replace(found, waits={}, timings={}, timed_syncs=set())
-    machine.traces = []
+    machine.trace = None
     it.statements(machine.texts[code], call.frame)
-    machine.found, machine.traces = found, traces
+    machine.found, machine.trace = found, trace

@@ -6,7 +6,8 @@ Trees are not handed over: a place in one is told by where it stands, and found 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from rooflint.flow.follow import DeviceFlow
@@ -43,7 +44,7 @@ def tell(flow: DeviceFlow, program: Program) -> Told:
 
 def hear(told: Told, file: SourceFile, program: Program) -> DeviceFlow:
     """The same about the file as it stands here."""
-    called = frozenset(_functions_at(frozenset(told.called), file))
+    called = frozenset(_functions_at(told.called, file))
     if not told.found:
         return DeviceFlow(called=called)
     from rooflint.flow.written import read
@@ -52,12 +53,12 @@ def hear(told: Told, file: SourceFile, program: Program) -> DeviceFlow:
     return DeviceFlow(stops, timings, called)
 
 
-def _functions_at(places: frozenset[tuple[int, int]], file: SourceFile) -> Iterator[ast.AST]:
-    lines = sorted(line for line, _ in places)
+def _functions_at(places: Sequence[tuple[int, int]], file: SourceFile) -> Iterator[ast.AST]:
+    lines, asked = [line for line, _ in places], frozenset(places)
     waiting: list[ast.AST] = [statement for block in file.blocks for statement in block.body]
-    while waiting:
+    while waiting and lines:
         node = waiting.pop()
-        if isinstance(node, _FUNCTIONS) and (node.lineno, node.col_offset) in places:
+        if isinstance(node, _FUNCTIONS) and (node.lineno, node.col_offset) in asked:
             yield node
         for part in ("body", "orelse", "finalbody", "handlers", "cases"):
             inside: Any = getattr(node, part, None)
@@ -65,6 +66,6 @@ def _functions_at(places: frozenset[tuple[int, int]], file: SourceFile) -> Itera
                 waiting += inside
 
 
-def _holds(node: Any, lines: Iterable[int]) -> bool:
+def _holds(node: Any, lines: Sequence[int]) -> bool:
     first = getattr(node, "lineno", 0)  # The cases of a `match` have no place of their own.
-    return not first or any(first <= line <= node.end_lineno for line in lines)
+    return not first or bisect_left(lines, first) < bisect_right(lines, node.end_lineno)

@@ -8,7 +8,7 @@ as they do in Python.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -291,7 +291,18 @@ class Function:
 class Class:
     """A class of the file."""
 
-    __slots__ = ("attributes", "bases", "block", "born", "fields", "is_record", "name", "node")
+    __slots__ = (
+        "attributes",
+        "bases",
+        "block",
+        "born",
+        "fields",
+        "is_record",
+        "later",
+        "make",
+        "name",
+        "node",
+    )
 
     def __init__(self, node: ast.ClassDef, block: Block, bases: tuple[Atom, ...]):
         self.born = 0
@@ -300,11 +311,16 @@ class Class:
         self.name = node.name
         self.bases = bases
         self.attributes: dict[str, Value] = {}
+        self.later: Container[str] = ()
+        """Of another file's class: methods that are made when they are asked for."""
+        self.make: Callable[[str], Function] | None = None
         self.fields: list[str] = []
         self.is_record = False
 
     def lineage(self) -> list[Class]:
         """The class and its bases in the file, nearest first."""
+        if not any(base.__class__ is Class for base in self.bases):
+            return [self]
         found: list[Class] = []
         waiting: list[Class] = [self]
         while waiting and len(found) < 20:
@@ -318,10 +334,21 @@ class Class:
         return [b.path for c in self.lineage() for b in c.bases if isinstance(b, Ref)]
 
     def find(self, name: str) -> Value | None:
-        for one in self.lineage():
-            if name in one.attributes:
-                return one.attributes[name]
-        return None
+        """What an attribute of it or of its bases is."""
+        found = self.own(name)
+        if found is None:
+            for one in self.lineage()[1:]:
+                found = one.own(name)
+                if found is not None:
+                    break
+        return found
+
+    def own(self, name: str) -> Value | None:
+        """The same of it alone."""
+        found = self.attributes.get(name)
+        if found is None and self.make is not None and name in self.later:
+            found = self.attributes[name] = (self.make(name),)
+        return found
 
 
 class Instance:
@@ -418,7 +445,7 @@ def constant(value: object) -> Value:
 
 def join(first: Value, second: Value) -> Value:
     """Either of two values."""
-    if first == second or not second:
+    if first is second or not second or first == second:
         return first
     if not first:
         return second

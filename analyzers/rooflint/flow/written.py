@@ -47,8 +47,11 @@ class _Writer(pickle.Pickler):
         blocks = self._blocks(obj.block.path)
         if obj.block not in blocks:
             return None
-        # A call of nobody's stands where its function is defined, whatever the block at hand.
-        for block in (obj.block, *blocks):
+        # A call of nobody's stands where its function is defined, whatever the block at hand: as a
+        # rule in one that counts its line.
+        line = getattr(obj.node, "lineno", 0)
+        near = [b for b in blocks if 0 <= line - b.tree_line < len(b.lines)]
+        for block in (obj.block, *near, *blocks):
             node = self._numbers_in(block).get(id(obj.node))
             if node is not None:
                 path = block.path
