@@ -25,7 +25,7 @@ import rooflint
 from rooflint.model import ProfileError
 from rooflint.profiles import read
 from rooflint.profiles.folder import read_executions
-from rooflint.runs import ncu, run
+from rooflint.runs import ncu, run, timeline
 from rooflint.runs.counters import add_counters, what_was_cut
 from rooflint.runs.launch import recorder_command
 from rooflint.runs.plan import LAUNCH_S, choose
@@ -209,6 +209,21 @@ def test_a_script_that_a_signal_ends_is_said_with_a_shells_code(tmp_path: Path) 
         "the script was ended by signal 11 (segmentation fault):"
         " what was recorded until then is kept"
     ]
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "how"),
+    [
+        (1, "terminated", "was terminated"),  # as torchrun does once another rank has failed
+        (137, "ended by signal 9 (killed)", "was ended by signal 9 (killed)"),
+        (130, "KeyboardInterrupt", "was interrupted"),
+        (1, "RuntimeError: loss is nan", "raised RuntimeError: loss is nan"),
+        (3, None, "ended with exit code 3"),
+    ],
+)
+def test_how_a_script_ended_is_one_sentence(code: int, error: str | None, how: str) -> None:
+    said = timeline.how_it_ended({"code": code, "error": error}, cancelled=False)
+    assert said == f"the script {how}: what was recorded until then is kept"
 
 
 def test_a_terminated_rooflint_ends_its_script_and_shows_what_there_is(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def main() -> int:
     first, last = found[FIRST - 1], found[-1]
     grew = [
         name
-        for name, was, now, room in zip(Left._fields, first, last, (0, 8, 16, 0), strict=True)
+        for name, was, now, room in zip(Left._fields, first, last, (4, 8, 16, 0), strict=True)
         if now > was + room
     ]
     print(f"grew: {', '.join(grew)}" if grew else "nothing grew")

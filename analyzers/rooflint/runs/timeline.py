@@ -71,7 +71,7 @@ def record_timeline(
             )
         raise ProfileError(_why_nothing(request, meta, code, cancelled.is_set()))
     _complete_exit(folder, meta, code)
-    end = _how_it_ended(recordings.part(meta, "exit"), cancelled.is_set())
+    end = how_it_ended(recordings.part(meta, "exit"), cancelled.is_set())
     if end:
         tell(Progress("timeline", end))
 
@@ -162,13 +162,13 @@ def _complete_exit(folder: Path, meta: dict[str, Any], code: int) -> None:
         recordings.write_meta(folder, meta)
 
 
-def _how_it_ended(told: dict[str, Any], cancelled: bool) -> str | None:
+def how_it_ended(told: dict[str, Any], cancelled: bool) -> str | None:
     code, error = told.get("code"), told.get("error")
     if not code:
         return None
     if cancelled or error == "KeyboardInterrupt":
         return "the script was interrupted: what was recorded until then is kept"
-    if code > 128 and error:
+    if error == "terminated" or (code > 128 and error):
         return f"the script was {error}: what was recorded until then is kept"
     what = f"raised {error}" if error else f"ended with exit code {code}"
     return f"the script {what}: what was recorded until then is kept"
