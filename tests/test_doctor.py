@@ -347,6 +347,22 @@ def test_an_ncu_that_does_not_run_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     assert not check.ok and check.remedy
 
 
+def test_programs_that_print_something_else_are_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What they say is none of their version, and none of the terminal's business."""
+    for name in ("nvim", "nvidia-smi", "ncu"):
+        (tmp_path / name).write_text("#!/bin/sh\nprintf '\\033[31m\\377 no version 1.2\\n'\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert doctor._driver_version() is None or Path("/proc/driver/nvidia/version").exists()
+    (editor,) = (check for check in doctor._editors() if "Neovim" in check.detail)
+    ncu = doctor._ncu()
+    for check in (editor, ncu):
+        assert not check.ok and "does not say its version" in check.detail and check.remedy
+
+
 # --- helpers ----------------------------------------------------------------------------
 
 

@@ -342,16 +342,23 @@ def test_the_extension_starts_programs_without_a_shell():
 
 def test_a_name_that_lies_in_a_folder_one_stands_in_is_not_imported_or_run(tmp_path: Path):
     sprung = tmp_path / "sprung"
-    for name in ("msgspec.py", "ncu_report.py", "pandas.py", "nvtx.py", "tomli.py"):
-        (tmp_path / name).write_text(f"open({str(sprung)!r}, 'w')\n")
+    others = {"msgspec", "ncu_report", "pandas", "nvtx", "tomli", "torch", "pygls", "lsprotocol"}
+    # Python itself needs some before it has come to rooflint.
+    needed = "import runpy, pkgutil, traceback, rooflint, sys; print(*sys.modules)"
+    first = subprocess.check_output([sys.executable, "-c", needed], text=True).split()
+    for name in (others | sys.stdlib_module_names) - {*first}:
+        (tmp_path / f"{name}.py").write_text(f"open({str(sprung)!r}, 'a').write({name!r})\n")
     for name in ("ncu", "nvidia-smi"):
         (tmp_path / name).write_text(f"#!/bin/sh\ntouch {sprung}\n")
         (tmp_path / name).chmod(0o755)
     reports = ROOT / "tests" / "profiles" / "recordings" / "train_h200"
-    command = [sys.executable, "-m", "rooflint", "report", str(reports)]
     env = {**os.environ, "PATH": f".:{os.environ['PATH']}"}
-    subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=False)
-    assert not sprung.exists()
+    (tmp_path / "train.py").write_text(TRAIN)
+    for words in (["check", "train.py"], ["report", str(reports)], ["doctor"]):
+        command = [sys.executable, "-m", "rooflint", *words]
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=False)
+        assert done.stdout and b"Traceback" not in done.stderr
+        assert not sprung.exists(), sprung.read_text()
 
 
 # --- names that others chose --------------------------------------------------------------

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -138,6 +139,9 @@ def _editor(editor: Editor) -> Check:
         oldest = OLDEST_VS_CODE if editor.takes_extension else OLDEST_NEOVIM
         remedy = f"update it to {oldest[0]}.{oldest[1]} or newer"
         return Check("editor", False, f"{name} is too old for rooflint", remedy)
+    if not editor.takes_extension and editor.version is None:
+        remedy = "see what `nvim --version` says, and install it anew"
+        return Check("editor", False, f"{name} does not say its version", remedy)
     if not editor.takes_extension:
         return Check("editor", True, f"{name}; docs/neovim.md has its settings")
     if editor.extension is None:
@@ -226,9 +230,13 @@ def _driver_version() -> str | None:
     command = [query, "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
         said = subprocess.run(command, capture_output=True, timeout=30, check=True).stdout
-        return f"NVIDIA {said.decode('ascii', 'replace').split()[0]}"
-    except (OSError, subprocess.SubprocessError, IndexError):
+    except (OSError, subprocess.SubprocessError):
         return None
+    version = _DRIVER.match(said)
+    return f"NVIDIA {version[0].decode()}" if version else None
+
+
+_DRIVER = re.compile(rb"\d+(?:\.\d+)+")
 
 
 _NOT_OF_NVIDIA = Check(
