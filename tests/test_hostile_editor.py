@@ -69,7 +69,9 @@ def uri_of(folder: Path) -> str:
 
 
 def still_right(editor: RawEditor, folder: Path) -> None:
-    assert WAITS in editor.hover(uri_of(folder), ITEM_LINE)
+    """On a busy machine a first look may take longer than a hover waits for it."""
+    cards = (editor.hover(uri_of(folder), ITEM_LINE) for _ in range(30))
+    assert WAITS in next(filter(None, cards), "")
 
 
 # --- messages -----------------------------------------------------------------------------
@@ -387,7 +389,7 @@ def test_memory_is_flat_over_thousands_of_edits(editor: RawEditor, folder: Path)
             identifier = {"uri": uri, "version": version}
             editor.tell("textDocument/didChange", textDocument=identifier, contentChanges=change)
             if version % 25 == 24:
-                assert WAITS in editor.hover(uri, ITEM_LINE)
+                still_right(editor, folder)
             if version % 100 == 99:
                 editor.rewrite(uri, text)
                 editor.told.clear()

@@ -15,7 +15,7 @@ _IMPORT = re.compile(
 )
 _NAME = re.compile(r"[\w.]+")
 _OF_GPUS = re.compile(
-    r"torch|\bcuda\b|\.(?:to|cpu|item)\(|^\s*(?:import|from)\s+(?:accelerate|lightning|transformers)\b",
+    r"torch|\bcuda\b|\.(?:to|cpu)\(|^\s*(?:import|from)\s+(?:accelerate|lightning|transformers)\b",
     re.MULTILINE,
 )
 """One of these stands somewhere in a program whose values live on a GPU."""
