@@ -376,8 +376,8 @@ def test_a_thousand_edits_at_once_are_one_look(editor: RawEditor, folder: Path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_is_flat_over_thousands_of_edits(editor: RawEditor, folder: Path):
-    """By 4,000 what is kept of texts that are no more is full, some 40 MB; what as many add then
-    is what an allocator scatters."""
+    """By 6,000 what is kept of texts that are no more is full, some 45 MB; from there to 20,000
+    it stays within 3 MB. What is left to add is what an allocator scatters."""
     uri, functions = uri_of(folder), 40
     text = TRAIN + "".join(f"\ndef f{n}(x):\n    return x.cuda() + {n}\n" for n in range(functions))
 
@@ -395,10 +395,10 @@ def test_memory_is_flat_over_thousands_of_edits(editor: RawEditor, folder: Path)
                 editor.told.clear()
 
     editor.rewrite(uri, text)
-    edit(4000)
+    edit(6000)
     before = resident_bytes(editor)
-    edit(4000)
-    assert resident_bytes(editor) < 1.25 * before
+    edit(2500)
+    assert resident_bytes(editor) < 1.15 * before
     editor.rewrite(uri, TRAIN)
 
 
