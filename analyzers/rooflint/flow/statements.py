@@ -293,9 +293,6 @@ def on_import_from(it: Interpreter, node: ast.ImportFrom, frame: Frame) -> None:
             else library.named(f"{base}.{alias.name}")
             for alias in node.names
         }
-    if frame.later is not None:
-        frame.vars.update(bound)
-        return
     for name, value in bound.items():
         names.bind(it, name, value, frame)
 
