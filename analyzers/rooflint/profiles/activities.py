@@ -32,16 +32,16 @@ _NEVER = -(1 << 62)
 
 @dataclass(slots=True)
 class _Stretch:
-    start_ns: int
-    end_ns: int
+    start_ns: float
+    end_ns: float
     what: Doings
     place: int
     name: int
     """Of one kernel or copy; -1: of several, or none."""
-    filled_ns: int
+    filled_ns: float
     pieces: int = 1
 
-    def takes(self, other: _Stretch, tolerance_ns: int) -> bool:
+    def takes(self, other: _Stretch, tolerance_ns: float) -> bool:
         """Become both together, if the other one begins no earlier and can be put together with
         this: of one line if the two are near, of several if they are short too."""
         start, end = self.start_ns, self.end_ns
@@ -100,7 +100,7 @@ class Activities:
             stretch = _Stretch(gap.start_ns, gap.end_ns, gap.cause, gap.place, -1, gap.ns)
             self._add((gap.device, True), stretch)
 
-    def add_waits(self, waits: Iterable[Wait], window_ns: tuple[int, int]) -> None:
+    def add_waits(self, waits: Iterable[Wait], window_ns: tuple[float, float]) -> None:
         """When the host was blocked."""
         for wait in waits:
             if window_ns[0] <= wait.start_ns < window_ns[1]:
@@ -109,7 +109,7 @@ class Activities:
                 start, end = wait.start_ns, wait.end_ns
                 self._add((HOST, True), _Stretch(start, end, "wait", place, name, end - start))
 
-    def add_doing(self, doing: Doing, window_ns: tuple[int, int]) -> None:
+    def add_doing(self, doing: Doing, window_ns: tuple[float, float]) -> None:
         """What the host did."""
         count = len(doing.start_ns)
         for number, start in enumerate(doing.start_ns):
@@ -119,7 +119,7 @@ class Activities:
                 what: Doings = "data loading" if loading else "host"
                 self._add((HOST, False), _Stretch(start, end, what, place, -1, end - start))
 
-    def found(self, first_ns: int) -> tuple[Activity, ...]:
+    def found(self, first_ns: float) -> tuple[Activity, ...]:
         """All by device, the host last, in order of their start, counted from `first_ns`.
 
         Devices are called as the trace calls them: by the order in which they were first met, a

@@ -12,7 +12,6 @@ and the length of its work; and with what it waits for.
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -52,7 +51,7 @@ class Action:
     """The host's own work before it; of a side call: since the host's last call began."""
     own: float
     """What it takes if there is nothing to wait for."""
-    before: tuple[int, int]
+    before: tuple[float, float]
     """From when to when that work was recorded."""
     events: int
     """Events of the trace in it and before it, each of which cost the recorder time."""
@@ -82,12 +81,12 @@ class Calls:
     event_count: int
     busy_until: list[float]
     """By stream: how long it still works on what was launched before."""
-    last_gap: tuple[int, int]
+    last_gap: tuple[float, float]
     """The host's own work after the last call: from when to when."""
     last_events: int
     last_marks: int
-    length_ns: int
-    device_length_ns: int
+    length_ns: float
+    device_length_ns: float
     """Until the last of the work was done."""
 
 
@@ -96,7 +95,7 @@ def find_calls(
     launched: Sequence[int],
     blocking: Iterable[int],
     threads: Sequence[int],
-    window_ns: tuple[int, int],
+    window_ns: tuple[float, float],
 ) -> Calls:
     """The calls that began in the window. `blocking` are those that wait, `threads` the host's."""
     return _Finder(timeline, launched, frozenset(blocking), frozenset(threads), window_ns).find()
@@ -109,7 +108,7 @@ class _Finder:
         launched: Sequence[int],
         blocking: frozenset[int],
         threads: frozenset[int],
-        window_ns: tuple[int, int],
+        window_ns: tuple[float, float],
     ) -> None:
         self.timeline = timeline
         self.blocking = blocking
@@ -117,7 +116,7 @@ class _Finder:
         self.first, self.last = first, last = window_ns
         host, gpu = timeline.host, timeline.gpu
         self.rows_of: defaultdict[int, list[int]] = defaultdict(list)
-        before: defaultdict[int, int] = defaultdict(lambda: first)
+        before: defaultdict[int, float] = defaultdict(lambda: first)
         for row, call in enumerate(launched):
             if call >= 0 and host.start_ns[call] < first:
                 before[gpu.stream[row]] = max(before[gpu.stream[row]], gpu.end_ns[row])
@@ -128,16 +127,14 @@ class _Finder:
         streams = len(timeline.streams.values)
         self.until = [before[stream] for stream in range(streams)]
         """Until when each stream was busy, as it was recorded, up to the call at hand."""
-        self.begun: list[list[int]] = [[] for _ in range(streams)]
+        self.begun: list[list[float]] = [[] for _ in range(streams)]
         self.records = {wait.record: wait.stream for wait in timeline.awaited.values()}
         self.events: dict[int, int] = {}  # correlation id of the call that recorded it → number
-        self.over: list[int] = []  # by event: when it was over
+        self.over: list[float] = []  # by event: when it was over
         self.rows = [row for row, start in enumerate(host.start_ns) if first <= start < last]
         own = [row for row in self.rows if host.thread[row] in threads]
-        self.started = array("q", sorted(host.start_ns[row] for row in own))
-        self.marked = array(
-            "q", sorted(host.start_ns[row] for row in own if host.kind[row] == MARK)
-        )
+        self.started = sorted(host.start_ns[row] for row in own)
+        self.marked = sorted(host.start_ns[row] for row in own if host.kind[row] == MARK)
 
     def find(self) -> Calls:
         rows = self._rows()
@@ -151,7 +148,7 @@ class _Finder:
         actions: list[Action] = []
         self.began = self.ended = self.first
         self.stream = 0  # that was used last
-        self.done: list[tuple[int, Action]] = []  # what was launched, with its end
+        self.done: list[tuple[float, Action]] = []  # what was launched, with its end
         self.recorded: list[tuple[int, int]] = []  # events, with their streams
         for row in rows:
             action = self._action(row)
@@ -189,8 +186,8 @@ class _Finder:
         host, gpu = self.timeline.host, self.timeline.gpu
         until = list(self.until)
         held: set[int] = set()  # streams whose next work may wait for that of another
-        idle: list[int] = []
-        queued: list[int] = []
+        idle: list[float] = []
+        queued: list[float] = []
         for call in rows:
             own = self.rows_of.get(call)
             if not own:
@@ -273,7 +270,7 @@ class _Finder:
         self.until[action.stream] = max(before, ends)
         self.done.append((ends, action))
 
-    def _wait_for_another_stream(self, action: Action, begins: int) -> None:
+    def _wait_for_another_stream(self, action: Action, begins: float) -> None:
         """Work that was launched in time and still came late, just when other work had ended."""
         for ends, other in reversed(self.done[-QUEUE:]):
             if other.stream != action.stream and begins - NEAR_NS <= ends <= begins:
@@ -301,7 +298,7 @@ class _Finder:
         action.stream, action.event = following[0], event
         self.until[action.stream] = max(self.until[action.stream], self.over[event])
 
-    def _held(self, call: int) -> tuple[int, int] | None:
+    def _held(self, call: int) -> tuple[int, float] | None:
         """The stream that is made to wait, and when its next work begins; where the trace does
         not tell, that of the next launch."""
         awaited = self.timeline.awaited.get(self.timeline.host.link[call])
@@ -313,14 +310,14 @@ class _Finder:
                 return own, begins
         return None
 
-    def _held_by(self, stream: int, begins: int) -> int | None:
+    def _held_by(self, stream: int, begins: float) -> int | None:
         """The event that was recorded last on another stream, if it was over by then."""
         for event, other in reversed(self.recorded):
             if other != stream:
                 return event if self.over[event] <= begins else None
         return None
 
-    def _describe_wait(self, action: Action, end: int) -> None:
+    def _describe_wait(self, action: Action, end: float) -> None:
         """What it waits for, when that was over, and how long the host then took to wake up."""
         host = self.timeline.host
         start = host.start_ns[action.call]
@@ -350,7 +347,7 @@ class _Finder:
         else:
             action.tail = min(action.own, WAKING_NS)
 
-    def _event_over_at(self, start: int, end: int) -> int | None:
+    def _event_over_at(self, start: float, end: float) -> int | None:
         """The recorded event that was over when a wait ended; one that found it over, the last."""
         for event, _ in reversed(self.recorded[-QUEUE:]):
             over = self.over[event]
@@ -358,7 +355,7 @@ class _Finder:
                 return event
         return None
 
-    def _what_ended_at(self, end: int) -> int | None:
+    def _what_ended_at(self, end: float) -> int | None:
         """The work that ended last before a wait did, as an event."""
         past = [pair for pair in self.done[-QUEUE:] if pair[0] <= end]
         if not past:
@@ -366,17 +363,17 @@ class _Finder:
         ends, action = max(past, key=lambda pair: pair[0])
         return self._set_by(action, ends)
 
-    def _set_by(self, action: Action, ends: int) -> int:
+    def _set_by(self, action: Action, ends: float) -> int:
         if action.sets < 0:
             action.sets = self._new_event(ends)
         return action.sets
 
-    def _new_event(self, over: int) -> int:
+    def _new_event(self, over: float) -> int:
         self.over.append(over)
         return len(self.over) - 1
 
 
-def _between(moments: array[int], start_ns: int, end_ns: int) -> int:
+def _between(moments: Sequence[float], start_ns: float, end_ns: float) -> int:
     return bisect_left(moments, end_ns) - bisect_left(moments, start_ns)
 
 

@@ -15,7 +15,8 @@ from contextlib import suppress
 from decimal import Decimal
 from functools import reduce
 from math import isfinite
-from typing import Any, Literal, Protocol, cast
+from types import NoneType
+from typing import Annotated, Any, Literal, Protocol, cast
 
 from rooflint.model import ProfileError
 from rooflint.profiles.streams import BROKEN
@@ -25,7 +26,7 @@ try:
 except ImportError:
     msgspec = None
 
-PIECE_BYTES = 256 << 10
+PIECE_BYTES = 128 << 10
 ODD_BYTES = 32 << 10
 """So much is decoded the slow way around an event that is unlike the others."""
 HEADER_BYTES = 64 << 20
@@ -89,9 +90,9 @@ class Args(Protocol):
     @property
     def byte_count(self) -> Id: ...  # bytes
     @property
-    def grid(self) -> list[float] | None: ...  # grid
+    def grid(self) -> object: ...  # grid
     @property
-    def block(self) -> list[float] | None: ...  # block
+    def block(self) -> object: ...  # block
     @property
     def dims(self) -> object: ...  # Input Dims
     @property
@@ -350,23 +351,23 @@ class _PlainArgs:
 
     @property
     def correlation(self) -> Id:
-        return _id(self._get("correlation", -1))
+        return _counted(self._get("correlation", -1))
 
     @property
     def external_id(self) -> Id:
-        return _id(self._get("External id", -1))
+        return _counted(self._get("External id", -1))
 
     @property
     def external_id_old(self) -> Id:
-        return _id(self._get("external id", -1))
+        return _counted(self._get("external id", -1))
 
     @property
     def sequence(self) -> Id:
-        return _id(self._get("Sequence number", -1))
+        return _counted(self._get("Sequence number", -1))
 
     @property
     def forward_thread(self) -> Id:
-        return _id(self._get("Fwd thread id", 0))
+        return _counted(self._get("Fwd thread id", 0))
 
     @property
     def device(self) -> Id:
@@ -386,15 +387,15 @@ class _PlainArgs:
 
     @property
     def byte_count(self) -> Id:
-        return _id(self._get("bytes", -1))
+        return _counted(self._get("bytes", -1))
 
     @property
-    def grid(self) -> list[float] | None:
-        return _numbers(self._get("grid"))
+    def grid(self) -> object:
+        return self._get("grid")
 
     @property
-    def block(self) -> list[float] | None:
-        return _numbers(self._get("block"))
+    def block(self) -> object:
+        return self._get("block")
 
     @property
     def dims(self) -> object:
@@ -455,19 +456,16 @@ def _id(value: object) -> Id:
     return value if isinstance(value, (int, str)) else None
 
 
+def _counted(value: object) -> Id:
+    """Those that are counted from 0."""
+    own = _id(value)
+    return -1 if isinstance(own, int) and own < -1 else own
+
+
 def _number(value: object) -> Number:
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)  # It is none: columns of numbers never hold it.
     return value if isinstance(value, (int, float, Decimal, str)) else None
-
-
-def _numbers(value: object) -> list[float] | None:
-    if not isinstance(value, list):
-        return None
-    values = cast(list[object], value)
-    try:
-        numbers = [float(item) for item in values if isinstance(item, (int, float, Decimal))]
-    except OverflowError:
-        return None
-    return numbers if len(numbers) == len(values) else None
 
 
 def _grouped(events: list[Any]) -> Grouped:
@@ -504,7 +502,7 @@ def _event_type(category: str, exact: bool) -> Any:
     number = (int | Decimal | None) if exact else (int | float | None)
     timed: list[tuple[str, Any, Any]] = [("ts", number, None), ("dur", number, None)]
     thread: list[tuple[str, Any, Any]] = [("pid", Label, None), ("tid", Label, None)]
-    if kind in _ARGS or category in _FUNCTIONS:
+    if kind in _ARGS or kind in _FUNCTIONS:
         fields = [("name", str, ""), *thread, *timed]
         if kind in _ARGS:
             args = _args_type(_ARGS[kind])
@@ -521,19 +519,34 @@ def _event_type(category: str, exact: bool) -> Any:
 
 def _args_type(names: Iterable[str]) -> Any:
     raw, null = cast(Any, msgspec).Raw, cast(Any, msgspec).Raw(b"null")
-    numbers = list[float] | None
+    counted = cast(Any, Annotated)[int, cast(Any, msgspec).Meta(ge=-1)] | str | None
     fields: list[tuple[str, Any, Any]] = []
     for name in names:
         if name in _RAW:
             fields.append((name, raw, null))
-        elif name in ("grid", "block"):
-            fields.append((name, numbers, None))
         else:
-            fields.append((name, Id, _ABSENT.get(name)))
+            fields.append((name, counted if name in _ABSENT else Id, _ABSENT.get(name)))
     rename = {name: _NAMES[name] for name in names}
     return cast(Any, msgspec).defstruct("Args", fields, rename=rename, frozen=True, gc=False)
 
 
+def text_of(*arguments: object) -> bytes | None:
+    """The JSON text of arguments as msgspec left it; `None` of what is decoded already."""
+    try:
+        return b"\n".join(cast("tuple[bytes, ...]", arguments))
+    except TypeError:
+        return None
+
+
+def values_of(*arguments: object) -> list[Any]:
+    """What they say, whichever decoder made them; `None` is what was not recorded."""
+    return [
+        argument if type(argument) in _DECODED else json.loads(bytes(cast(bytes, argument)))
+        for argument in arguments
+    ]
+
+
+_DECODED = frozenset((NoneType, list, dict, str, int, bool, float, Decimal))
 _NAMES = {
     "correlation": "correlation",
     "external_id": "External id",
@@ -553,7 +566,8 @@ _NAMES = {
     "values": "Concrete Inputs",
     "strides": "Input Strides",
 }
-_RAW = frozenset(("dims", "dims_old", "types", "values", "strides"))
+_RAW = frozenset(("dims", "dims_old", "types", "values", "strides", "grid", "block"))
+"""What is decoded by `text_of` and `values_of`."""
 _ABSENT = {
     **dict.fromkeys(("correlation", "external_id", "external_id_old"), -1),
     **dict.fromkeys(("sequence", "byte_count"), -1),

@@ -140,37 +140,37 @@ class _Line:
     """A line's costs while they are added up."""
 
     function: str | None = None
-    ns: dict[Pass, int] = field(default_factory=lambda: dict.fromkeys(PASSES, 0))
+    ns: dict[Pass, float] = field(default_factory=lambda: dict.fromkeys(PASSES, 0))
     """Device time by pass."""
     insides: dict[_Where, _Inside] = field(default_factory=dict["_Where", "_Inside"])
     """By line of a library, module, and the operators that a kernel fuses."""
-    cpu_ns: int | None = None
-    python_ns: int | None = None
-    host_wait_ns: int = 0
+    cpu_ns: float | None = None
+    python_ns: float | None = None
+    host_wait_ns: float = 0
     wait_count: int = 0
-    gpu_idle_ns: int = 0
-    launch_idle_ns: int = 0
-    idle_ns: defaultdict[IdleCause, int] = field(default_factory=lambda: defaultdict(int))
+    gpu_idle_ns: float = 0
+    launch_idle_ns: float = 0
+    idle_ns: defaultdict[IdleCause, float] = field(default_factory=lambda: defaultdict(int))
     launch_count: int = 0
-    copy_ns: int = 0
+    copy_ns: float = 0
     """Of copies between host and device."""
-    pageable_copy_ns: int = 0
-    copy_wait_ns: int = 0
+    pageable_copy_ns: float = 0
+    copy_wait_ns: float = 0
     without_wait_us: float | None = None
     without_copies_us: float | None = None
     without_host_us: float | None = None
     flop: float | None = None
     recompute_flop: float | None = None
     bytes: float = 0.0
-    bytes_ns: int = 0
+    bytes_ns: float = 0
     """Time of the work whose bytes are known."""
-    work_ns: int = 0
-    device_ns_by_step: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
-    wait_ns_by_step: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
-    idle_ns_by_step: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
-    precision_ns: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    work_ns: float = 0
+    device_ns_by_step: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
+    wait_ns_by_step: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
+    idle_ns_by_step: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
+    precision_ns: defaultdict[str, float] = field(default_factory=lambda: defaultdict(int))
 
-    def add(self, at: Place, ns: int, fused: str | None = None) -> None:
+    def add(self, at: Place, ns: float, fused: str | None = None) -> None:
         self.ns[at.of] += ns
         if inside := self.inside_of(at, fused):
             inside.ns[at.of] += ns
@@ -192,14 +192,14 @@ _Where = tuple[tuple[str, int] | None, str | None, str | None]
 class _Inside:
     """The part of a line's cost that is of there."""
 
-    ns: dict[Pass, int] = field(default_factory=lambda: dict.fromkeys(PASSES, 0))
-    host_wait_ns: int = 0
+    ns: dict[Pass, float] = field(default_factory=lambda: dict.fromkeys(PASSES, 0))
+    host_wait_ns: float = 0
 
 
 @dataclass
 class _Kernel:
     launch_count: int = 0
-    ns: int = 0
+    ns: float = 0
     op: str | None = None
     flop: float | None = 0.0
     model_flop: float | None = 0.0
@@ -238,16 +238,16 @@ class _Lines:
         self.kernels: dict[tuple[int, int, int], _Kernel] = {}
         self.rows = array("i")
         """The device rows that count: launched in the window."""
-        self.launches: defaultdict[int, int] = defaultdict(int)
+        self.launches: defaultdict[int, float] = defaultdict(int)
         """Device time by the host row that launched it."""
-        self.unattributed_ns = 0
-        self.outside_ns = 0
+        self.unattributed_ns = 0.0
+        self.outside_ns = 0.0
         self.waits: list[Wait] = []
         self.wait_of_copy: dict[int, int] = {}
         self.gaps_of: dict[int, list[Idle]] = {}
         self.threads: list[int] = []
-        self.doing = Doing(array("q"), array("i"), array("b"))
-        self.idle_ns: defaultdict[IdleCause, int] = defaultdict(int)
+        self.doing = Doing([], array("i"), array("b"))
+        self.idle_ns: defaultdict[IdleCause, float] = defaultdict(int)
         self.activities = Activities(timeline, attribution)
         self.replay: Replay | None = None
         self.replay_note: str | None = None
@@ -265,7 +265,7 @@ class _Lines:
             self.line_of[place] = line
         return line
 
-    def step_at(self, moment_ns: int) -> int:
+    def step_at(self, moment_ns: float) -> int:
         """Which of the steps a moment belongs to; what comes between two, to the first of them."""
         return max(0, bisect_right(self.step_starts_ns, moment_ns) - 1)
 
@@ -503,7 +503,7 @@ class _Lines:
             for (path, number), line in sorted(self.lines.items())
         )
 
-    def _by_step(self, ns: Mapping[int, int]) -> tuple[float, ...]:
+    def _by_step(self, ns: Mapping[int, float]) -> tuple[float, ...]:
         return tuple(ns.get(step, 0) / 1000 for step in range(len(self.step_starts_ns)))
 
     def _inside_costs(self, line: _Line) -> tuple[InsideCost, ...]:
@@ -576,7 +576,7 @@ class _Lines:
         timeline, attribution = self.timeline, self.attribution
         gpu, shape_of, shapes = timeline.gpu, timeline.host.shape, timeline.shapes
         works: list[tuple[Work | None, bool]] = [(None, False)] * len(gpu)
-        longest: dict[int, tuple[int, int]] = {}
+        longest: dict[int, tuple[float, int]] = {}
         for row, (kind, call) in enumerate(zip(gpu.kind, self.launched, strict=True)):
             if kind == KERNEL:
                 op = attribution.work_op_of[call] if call >= 0 else self._work_op(row)
@@ -596,7 +596,7 @@ class _Lines:
         return op if op >= 0 and self.timeline.host.shape[op] > 0 else -1
 
     def _add_work(
-        self, line: _Line, at: Place, work: Work | None, main: bool, duration: int
+        self, line: _Line, at: Place, work: Work | None, main: bool, duration: float
     ) -> None:
         if work is None:
             return
@@ -612,7 +612,7 @@ class _Lines:
                     line.recompute_flop = (line.recompute_flop or 0.0) + work.flop
 
     def _add_kernel(
-        self, row: int, place: int, work: Work | None, main: bool, duration: int
+        self, row: int, place: int, work: Work | None, main: bool, duration: float
     ) -> None:
         gpu, names = self.timeline.gpu, self.timeline.names.values
         place = self.attribution.line_of[place] if place >= 0 else place
@@ -641,7 +641,7 @@ class _Lines:
         )
 
 
-def _idle_us(idle_ns: Mapping[IdleCause, int]) -> dict[IdleCause, float]:
+def _idle_us(idle_ns: Mapping[IdleCause, float]) -> dict[IdleCause, float]:
     return {cause: idle_ns[cause] / 1000 for cause in sorted(idle_ns) if idle_ns[cause]}
 
 
@@ -671,8 +671,8 @@ def _busy_and_span(timeline: Timeline, rows: Sequence[int]) -> tuple[float | Non
     gpu = timeline.gpu
     if not len(rows):
         return (0.0, 0.0) if len(gpu) else (None, None)
-    busy = 0
-    until: dict[int, int] = {}
+    busy = 0.0
+    until: dict[int, float] = {}
     for row in sorted(rows, key=gpu.start_ns.__getitem__):
         device, start, end = gpu.device[row], gpu.start_ns[row], gpu.end_ns[row]
         begun = max(start, until.get(device, start))
@@ -687,7 +687,7 @@ def _sync_calls(timeline: Timeline) -> tuple[SyncCall, ...]:
     host, names = timeline.host, timeline.names.values
     is_sync = [bool(SYNCHRONIZE.fullmatch(name)) for name in names]
     count: defaultdict[int, int] = defaultdict(int)
-    ns: defaultdict[int, int] = defaultdict(int)
+    ns: defaultdict[int, float] = defaultdict(float)
     for row in timeline.calls:
         name = host.name[row]
         if is_sync[name]:

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from rooflint.profiles.lines import NOWHERE, Attribution
 from rooflint.profiles.timeline import ANNOTATION, FUNCTION, MARK, OP, Timeline
@@ -26,13 +27,13 @@ _OVERLAP_RATIO = 0.05
 class Doing:
     """Stretches of one host, in order, each up to the start of the next."""
 
-    start_ns: array[int]
+    start_ns: list[float]
     place: array[int]
     """Which of the attribution's places ran; `NOWHERE`: none that is known."""
     loading: array[int]
     """1 while data is loaded."""
 
-    def between(self, start_ns: int, end_ns: int) -> Iterator[tuple[int, bool, int]]:
+    def between(self, start_ns: float, end_ns: float) -> Iterator[tuple[int, bool, float]]:
         """Place, whether it loads data, and ns of each stretch in an interval."""
         starts = self.start_ns
         index = bisect_right(starts, start_ns) - 1
@@ -51,12 +52,12 @@ def find_turns(
     timeline: Timeline,
     attribution: Attribution,
     launched: Sequence[int],
-    window_ns: tuple[int, int],
+    window_ns: tuple[float, float],
 ) -> list[int]:
     """The thread that runs the script, and those that launch while it waits (autograd's)."""
     host = timeline.host
     first, last = window_ns
-    launches: defaultdict[int, list[int]] = defaultdict(list)
+    launches: defaultdict[int, list[float]] = defaultdict(list)
     for call in {*launched}:
         if call >= 0 and first <= (start := host.start_ns[call]) < last:
             launches[host.thread[call]].append(start)
@@ -75,7 +76,7 @@ def find_turns(
     busy = union(turns[main].busy)
     starts, ends = [start for start, _ in busy], [end for _, end in busy]
 
-    def is_busy(moment: int) -> bool:
+    def is_busy(moment: float) -> bool:
         index = bisect_right(starts, moment) - 1
         return index >= 0 and ends[index] > moment
 
@@ -90,7 +91,10 @@ def find_turns(
 
 
 def what_was_done(
-    timeline: Timeline, attribution: Attribution, threads: Sequence[int], window_ns: tuple[int, int]
+    timeline: Timeline,
+    attribution: Attribution,
+    threads: Sequence[int],
+    window_ns: tuple[float, float],
 ) -> Doing:
     """The stretches of threads that take turns; the first of them does what no other does."""
     names = timeline.names.values
@@ -100,7 +104,7 @@ def what_was_done(
     while len(done) > 1:
         pairs = zip(done[::2], done[1::2], strict=False)
         done = [_overlaid(*pair) for pair in pairs] + done[len(done) & ~1 :]
-    return done[0] if done else Doing(array("q"), array("i"), array("b"))
+    return done[0] if done else Doing([], array("i"), array("b"))
 
 
 def _stretches(
@@ -108,7 +112,7 @@ def _stretches(
     attribution: Attribution,
     loads: Collection[int],
     thread: int,
-    window_ns: tuple[int, int],
+    window_ns: tuple[float, float],
 ) -> Doing:
     host = timeline.host
     line_kind = FUNCTION if attribution.by_function else MARK
@@ -126,10 +130,10 @@ def _stretches(
         )
     ]
     rows.sort(key=lambda row: (host.start_ns[row], -host.end_ns[row]))
-    doing = Doing(array("q", [first]), array("i", [NOWHERE]), array("b", [0]))
-    open_until = [(1 << 62, NOWHERE, 0)]
+    doing = Doing([first], array("i", [NOWHERE]), array("b", [0]))
+    open_until = [(inf, NOWHERE, 0)]
 
-    def change(moment: int, place: int, loading: int) -> None:
+    def change(moment: float, place: int, loading: int) -> None:
         if doing.start_ns[-1] == moment:
             doing.place[-1], doing.loading[-1] = place, loading
         elif doing.place[-1] != place or doing.loading[-1] != loading:
@@ -138,8 +142,8 @@ def _stretches(
             doing.loading.append(loading)
 
     for row in [*rows, -1]:
-        start = host.start_ns[row] if row >= 0 else 1 << 61
-        while open_until[-1][0] <= start:
+        start = host.start_ns[row] if row >= 0 else inf
+        while len(open_until) > 1 and open_until[-1][0] <= start:
             ended, _, _ = open_until.pop()
             change(max(first, ended), *open_until[-1][1:])
         if row >= 0:
@@ -155,7 +159,7 @@ def _stretches(
 
 def _overlaid(main: Doing, other: Doing) -> Doing:
     """What `other` does where it does something, else what `main` does."""
-    merged = Doing(array("q"), array("i"), array("b"))
+    merged = Doing([], array("i"), array("b"))
     one = two = -1
     for moment in sorted({*main.start_ns, *other.start_ns}):
         while one + 1 < len(main.start_ns) and main.start_ns[one + 1] <= moment:
@@ -173,9 +177,9 @@ def _overlaid(main: Doing, other: Doing) -> Doing:
     return merged
 
 
-def union(intervals: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def union(intervals: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     """The same moments in intervals that are in order and apart."""
-    joined: list[tuple[int, int]] = []
+    joined: list[tuple[float, float]] = []
     for start, end in sorted(intervals):
         if joined and start <= joined[-1][1]:
             if end > joined[-1][1]:

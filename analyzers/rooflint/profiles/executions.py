@@ -18,7 +18,7 @@ from typing import NamedTuple
 from rooflint.profiles.lines import BACKWARD, Attribution
 from rooflint.profiles.timeline import CALL, KERNEL, LIBRARY_MARK, MARK, OP, Timeline
 
-Span = tuple[int, int]
+Span = tuple[float, float]
 Dim3 = tuple[int, int, int]
 
 
@@ -134,9 +134,9 @@ class _Kernels:
         window_ns: Span,
     ) -> None:
         self.numbers: dict[Kernel, int] = {}
-        self.ns: list[int] = []
+        self.ns: list[float] = []
         self.total_ns = 0
-        self._launches: list[tuple[int, int, int, int]] = []
+        self._launches: list[tuple[float, float, int, int]] = []
         """When each was launched and begun, the call, and its number."""
         host, gpu = timeline.host, timeline.gpu
         names, shapes = timeline.names.values, timeline.launch_shapes.values
@@ -179,7 +179,7 @@ class _Frame(NamedTuple):
     """A mark or a node that is open."""
 
     row: int
-    end_ns: int
+    end_ns: float
 
 
 class _Sweep:

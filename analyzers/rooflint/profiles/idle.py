@@ -13,6 +13,7 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 from rooflint.model import IdleCause
@@ -28,7 +29,7 @@ LATENCY_NS = 30_000
 """A launch takes no longer to reach an idle device. (Holistic Trace Analysis, too, takes longer
 gaps behind what was launched in time for something else.)"""
 
-Interval = tuple[int, int]
+Interval = tuple[float, float]
 
 
 class Part(NamedTuple):
@@ -37,10 +38,10 @@ class Part(NamedTuple):
     cause: IdleCause
     place: int
     """Which of the attribution's places it belongs to, or `NOWHERE`."""
-    ns: int
+    ns: float
     device: int
-    start_ns: int
-    end_ns: int
+    start_ns: float
+    end_ns: float
     """Of a copy or communication, kernels may run for some of that time."""
 
 
@@ -116,7 +117,7 @@ def _parts(
     waits: Sequence[Wait],
     doing: Doing,
     place: Callable[[int], int],
-) -> Iterator[tuple[IdleCause, int, int, int]]:
+) -> Iterator[tuple[IdleCause, int, float, float]]:
     """What a gap is made of: cause, place, from when to when."""
     start, end = gap.start_ns, gap.end_ns
     if gap.wait_ns:
@@ -134,9 +135,9 @@ def _parts(
     yield "launch", place(gap.call), reached, end
 
 
-def _outside(busy: list[Interval], start: int, end: int) -> int:
+def _outside(busy: list[Interval], start: float, end: float) -> float:
     """How much of an interval is in none of others, which are in order and apart."""
-    index = max(0, bisect_right(busy, (start, 1 << 62)) - 1)
+    index = max(0, bisect_right(busy, (start, inf)) - 1)
     left = end - start
     while index < len(busy) and busy[index][0] < end:
         left -= max(0, min(end, busy[index][1]) - max(start, busy[index][0]))

@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress, count, islice, pairwise
+from math import inf
 from operator import eq, gt
 from typing import Literal, NamedTuple
 
@@ -75,13 +76,13 @@ class Attribution:
     """By place: the first of `places` that differs only inside."""
     by_function: bool
     """Lines are only those of function definitions, since the trace has no marks."""
-    op_ns: dict[int, int] = field(default_factory=dict[int, int])
+    op_ns: dict[int, float] = field(default_factory=dict[int, float])
     """By place: host time inside of operators, each moment counted once per thread."""
-    op_ns_by_step: list[dict[int, int]] = field(default_factory=list[dict[int, int]])
+    op_ns_by_step: list[dict[int, float]] = field(default_factory=list[dict[int, float]])
     """The same for each step by itself."""
-    self_ns: dict[int, int] = field(default_factory=dict[int, int])
+    self_ns: dict[int, float] = field(default_factory=dict[int, float])
     """By place: host time of its marks, lines that they call left out."""
-    python_ns: dict[int, int] = field(default_factory=dict[int, int])
+    python_ns: dict[int, float] = field(default_factory=dict[int, float])
     """By place: how much of `self_ns` was outside of operators, whoever is charged with them, and
     not the recorder's own either."""
     works: list[int] = field(default_factory=list[int])
@@ -102,7 +103,7 @@ class Turns:
 
     work_count: int = 0
     """Operators and calls."""
-    busy: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    busy: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
     """From when to when these took, but for those inside of others."""
     leads: bool = False
     """It ran lines or annotations."""
@@ -114,9 +115,9 @@ class Turns:
 
 def attribute(
     timeline: Timeline,
-    window_ns: tuple[int, int],
+    window_ns: tuple[float, float],
     function_names: Mapping[tuple[str, int], str],
-    step_starts_ns: Sequence[int] = (),
+    step_starts_ns: Sequence[float] = (),
 ) -> Attribution:
     """Find the line of every host row; times are added up over what began in the window.
 
@@ -136,14 +137,14 @@ class _Spot(NamedTuple):
     of: Pass
 
 
-_Frame = tuple[int, int, int, int, int | None, int, Pass, tuple[int, ...], bool]
-"""What is open around an event: its end; its spot or `NOWHERE`; the innermost operator, and that
-whose work the shapes tell, or -1; the spot that this time is charged to as time in operators, if it
-is; the spot of the innermost mark or `NOWHERE`; the pass that a line which begins here is part of;
-the spots that called the compiled regions around it, innermost last; whether a gradient is added to
-a parameter."""
+_Frame = tuple[float, int, int, int, int, int | None, Pass, tuple[int, ...], bool]
+"""What is open around an event: its end; the spot of the innermost mark or `NOWHERE`; its spot,
+likewise; the innermost operator, and that whose work the shapes tell, or -1; the spot that this
+time is charged to as time in operators, if it is; the pass that a line which begins here is part
+of; the spots that called the compiled regions around it, innermost last; whether a gradient is
+added to a parameter."""
 
-_OUTSIDE: _Frame = (1 << 63, NOWHERE, -1, -1, None, NOWHERE, FORWARD, (), False)
+_OUTSIDE: _Frame = (inf, NOWHERE, NOWHERE, -1, -1, None, FORWARD, (), False)
 _COLLECTIVE = re.compile(r"c10d::.*|record_param_comms")
 _REGION = "Torch-Compiled Region"
 _GRAPH = re.compile(
@@ -167,16 +168,16 @@ class _Sweep:
     def __init__(
         self,
         timeline: Timeline,
-        window_ns: tuple[int, int],
+        window_ns: tuple[float, float],
         function_names: Mapping[tuple[str, int], str],
-        step_starts_ns: Sequence[int],
+        step_starts_ns: Sequence[float],
     ) -> None:
         self.timeline = timeline
         self.window_ns = window_ns
         self.step_starts_ns = step_starts_ns
         host = timeline.host
         count = len(host)
-        self.place_of = array("i", [NOWHERE]) * count
+        self.place_of = [NOWHERE] * count
         self.op_of = array("i", [-1]) * count
         self.work_op_of = array("i", [-1]) * count
         self.by_function = not timeline.marks and bool(timeline.functions)
@@ -189,25 +190,26 @@ class _Sweep:
         self.library_spots: dict[tuple[int, int, Pass], int] = {}
         self.forward: defaultdict[int, dict[int, int]] = defaultdict(dict)
         """By thread and sequence number: the spot."""
-        self.op_ns: defaultdict[int, int] = defaultdict(int)
-        self.op_ns_by_step = [defaultdict[int, int](int) for _ in step_starts_ns]
-        self.self_ns: defaultdict[int, int] = defaultdict(int)
-        self.within_ns: defaultdict[int, int] = defaultdict(int)
+        self.op_ns: defaultdict[int, float] = defaultdict(float)
+        self.op_ns_by_step = [defaultdict[int, float](float) for _ in step_starts_ns]
+        self.self_ns: defaultdict[int, float] = defaultdict(float)
+        self.within_ns: defaultdict[int, float] = defaultdict(float)
         self.called_marks: defaultdict[int, int] = defaultdict(int)
-        self.gaps_ns = array("q")  # between one line of a function that was called and its next
+        self.gaps_ns: list[float] = []
+        """Between one line of a function that was called and its next."""
         self.works: list[int] = []
-        self.backward_starts: dict[tuple[int, int], int] = {}  # (thread, ns) → forward thread
+        self.backward_starts: dict[tuple[int, float], int] = {}  # (thread, ns) → forward thread
         self.node_threads: defaultdict[int, Counter[int]] = defaultdict(Counter)
         """Of threads that run nodes: how often for which forward thread."""
         self.loose: defaultdict[int, array[int]] = defaultdict(lambda: array("i"))
         """Rows by thread that stand in no line and no node."""
         names = timeline.names.values
         self.turns = [Turns() for _ in timeline.threads.values]
-        self.is_node = array("b", [name.startswith(_NODE) for name in names])
-        self.is_accumulation = array("b", [name.endswith(_ACCUMULATE) for name in names])
-        self.is_collective = array("b", [bool(_COLLECTIVE.fullmatch(name)) for name in names])
-        self.is_region = array("b", [name.startswith(_REGION) for name in names])
-        self.is_graph = array("b", [bool(_GRAPH.fullmatch(name)) for name in names])
+        self.is_node = [name.startswith(_NODE) for name in names]
+        self.is_accumulation = [name.endswith(_ACCUMULATE) for name in names]
+        self.is_collective = [bool(_COLLECTIVE.fullmatch(name)) for name in names]
+        self.is_region = [name.startswith(_REGION) for name in names]
+        self.is_graph = [bool(_GRAPH.fullmatch(name)) for name in names]
         self.modules = dict(timeline.modules)
         """Classes by the names of the marks in their `forward`, and of their calls."""
         for name, place in timeline.library_marks.items():
@@ -237,8 +239,8 @@ class _Sweep:
         # The last one is that of `NOWHERE`, which is -1.
         numbers = [number.get(spot, NOWHERE) for spot in range(len(self.spots))] + [NOWHERE]
 
-        def renumber(costs: dict[int, int]) -> dict[int, int]:
-            total: defaultdict[int, int] = defaultdict(int)
+        def renumber(costs: dict[int, float]) -> dict[int, float]:
+            total: defaultdict[int, float] = defaultdict(float)
             for spot, ns in costs.items():
                 total[numbers[spot]] += ns
             return dict(total)
@@ -261,7 +263,7 @@ class _Sweep:
             find_lines_by_sequence=self._lines_by_sequence,
         )
 
-    def _python_ns(self) -> dict[int, int]:
+    def _python_ns(self) -> dict[int, float]:
         """A line's range stays open while others mark the lines that it calls: the time between
         these marks is the recorder's. Where C calls back, it is more: so the shorter ones count."""
         gap_ns = sorted(self.gaps_ns)[len(self.gaps_ns) // 4] if self.gaps_ns else 0
@@ -286,20 +288,18 @@ class _Sweep:
             by_thread[thread].append(row)
         return by_thread
 
-    def _sort(self, rows: list[int]) -> list[int]:
+    def _sort(self, rows: list[int]) -> list[float]:
         """Outer before inner; the moments at which they start.
 
         Of those that start at once the one that ends later is first, then (old traces have whole
         microseconds, so both may tie) the operator that torch numbered first; calls last.
         """
-        host, first = self.timeline.host, self.timeline.start_ns
+        host = self.timeline.host
         end, external = host.end_ns, host.external_id
-        # Numbers from the start on are exact as floats, which are faster to compare.
-        moments = [float(host.start_ns[row] - first) for row in rows]
-        if any(map(gt, moments, islice(moments, 1, None))):
-            order = sorted(range(len(rows)), key=moments.__getitem__)
-            rows[:] = [rows[index] for index in order]
-        starts = [host.start_ns[row] for row in rows]
+        starts = [*map(host.start_ns.__getitem__, rows)]
+        if any(map(gt, starts, islice(starts, 1, None))):
+            rows.sort(key=host.start_ns.__getitem__)
+            starts.sort()
         done = -1
         for tie in list(compress(count(), map(eq, starts, islice(starts, 1, None)))):
             if tie >= done:
@@ -310,7 +310,7 @@ class _Sweep:
                 )
         return starts
 
-    def _sweep(self, thread: int, rows: list[int], starts: list[int]) -> None:
+    def _sweep(self, thread: int, rows: list[int], starts: list[float]) -> None:
         timeline = self.timeline
         host = timeline.host
         ends, links, forwards, shapes = host.end_ns, host.link, host.forward_thread, host.shape
@@ -318,7 +318,7 @@ class _Sweep:
         is_node, is_accumulation = self.is_node, self.is_accumulation
         is_region, is_graph = self.is_region, self.is_graph
         is_collective = self.is_collective
-        is_special = array("b", map(max, is_node, is_accumulation, is_graph, is_collective))
+        is_special = [*map(max, is_node, is_accumulation, is_graph, is_collective)]
         has_work = timeline.shapes.known
         line_kind, checkpoints = self.line_kind, self.checkpoints
         op_ns, self_ns, within_ns = self.op_ns, self.self_ns, self.within_ns
@@ -326,23 +326,32 @@ class _Sweep:
         turns = self.turns[thread]
         busy, turning = turns.busy, turns.rows
         stack = [_OUTSIDE]
-        closed = _OUTSIDE
-        until, spot, op, work_op, charged, mark, of, callers, accumulates = _OUTSIDE
+        closed: tuple[float, int] | _Frame = _OUTSIDE
+        until, mark, spot, op, work_op, charged, of, callers, accumulates = _OUTSIDE
         worked_until = -1  # the end of the last operator in `works`
         last_node = NOWHERE
+        row: int
+        kind: int
+        name: int
+        start: float
+        end: float
+        next_start: float
         served, loose, forward = self.node_threads[thread], self.loose[thread], self.forward[thread]
         for step, begin, stop in self._parts(starts):
             counts = step is not None
             own = rows[begin:stop]
+            following = starts[begin + 1 : stop + 1]
+            following += [inf] * (len(own) - len(following))
             kinds = bytes(map(host.kind.__getitem__, own))
             before_ns = dict(op_ns) if self.op_ns_by_step else {}
             if counts:
                 turns.work_count += kinds.count(OP) + kinds.count(CALL)
                 turns.leads = turns.leads or MARK in kinds or ANNOTATION in kinds
-            for row, kind, start, end, name in zip(
+            for row, kind, start, next_start, end, name in zip(
                 own,
                 kinds,
                 starts[begin:stop],
+                following,
                 map(ends.__getitem__, own),
                 map(host.name.__getitem__, own),
                 strict=True,
@@ -351,7 +360,7 @@ class _Sweep:
                     while until <= start:
                         closed = stack.pop()
                         until = stack[-1][0]
-                    until, spot, op, work_op, charged, mark, of, callers, accumulates = stack[-1]
+                    until, mark, spot, op, work_op, charged, of, callers, accumulates = stack[-1]
                 if kind == CALL:
                     place_of[row] = spot
                     op_of[row] = op
@@ -419,7 +428,7 @@ class _Sweep:
                         if mark != NOWHERE:
                             self_ns[mark] -= duration
                             called_marks[mark] += 1
-                            if closed[5] not in (mark, NOWHERE):
+                            if closed[1] not in (mark, NOWHERE):
                                 gaps_ns.append(start - closed[0])
                         if charged is not None:
                             op_ns[charged] -= duration
@@ -439,21 +448,25 @@ class _Sweep:
                     if is_region[name]:  # an annotation of the script's kind, in some versions
                         callers = (*callers, spot)
                 place_of[row] = spot
-                until = end
-                stack.append((end, spot, op, work_op, charged, mark, of, callers, accumulates))
+                if next_start < end:
+                    until = end
+                    stack.append((end, mark, spot, op, work_op, charged, of, callers, accumulates))
+                else:  # It is over before anything else begins.
+                    closed = end, mark
+                    until, mark, spot, op, work_op, charged, of, callers, accumulates = stack[-1]
             if self.op_ns_by_step and step is not None:
                 of_step = self.op_ns_by_step[step]
                 for spot, ns in op_ns.items():
                     of_step[spot] += ns - before_ns.get(spot, 0)
 
-    def _parts(self, starts: list[int]) -> Iterator[tuple[int | None, int, int | None]]:
+    def _parts(self, starts: list[float]) -> Iterator[tuple[int | None, int, int]]:
         """Which of a thread's rows begin in which step; `None`: before the window or after it."""
         first, last = (bisect_left(starts, moment) for moment in self.window_ns)
         cuts = [bisect_left(starts, moment) for moment in self.step_starts_ns[1:]]
         yield None, 0, first
         for step, (begin, stop) in enumerate(pairwise([first, *cuts, last])):
             yield step, begin, stop
-        yield None, last, None
+        yield None, last, len(starts)
 
     def _line_spot(self, name: int, of: Pass) -> int:
         spots = self.line_spots[of]
@@ -474,7 +487,7 @@ class _Sweep:
             self.library_spots[outer, name, of] = spot
         return spot
 
-    def _node_within(self, rows: list[int], starts: list[int], outer: int) -> int:
+    def _node_within(self, rows: list[int], starts: list[float], outer: int) -> int:
         """The node that the engine's range in a row is about, where only the node's own range has
         the number: what is done before and after it, for hooks and sums, is its work too."""
         host, names = self.timeline.host, self.timeline.names.values
@@ -612,12 +625,15 @@ class _Sweep:
         of the operators with the sequence numbers in question.
         """
         votes: defaultdict[int, Counter[int]] = defaultdict(Counter)
-        for ends in self.timeline.flows.values():
-            if len(ends) == 2:
-                (thread, _), backward = ends
-                forward_thread = self.backward_starts.get(backward)
+        flows = self.timeline.flows
+        begun = dict(compress(zip(flows.id, flows.thread, strict=True), flows.begins))
+        ends_of = Counter(flows.id)
+        arrows = zip(flows.id, flows.begins, flows.thread, flows.ns, strict=True)
+        for number, begins, thread, moment_ns in arrows:
+            if not begins and number in begun and ends_of[number] == 2:
+                forward_thread = self.backward_starts.get((thread, moment_ns))
                 if forward_thread is not None:
-                    votes[forward_thread][thread] += 1
+                    votes[forward_thread][begun[number]] += 1
         sequences: defaultdict[int, set[int]] = defaultdict(set)
         for forward_thread, sequence in self.nodes:
             sequences[forward_thread].add(sequence)

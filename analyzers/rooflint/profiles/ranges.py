@@ -24,8 +24,8 @@ _NOT_THE_SCRIPT_S = re.compile(
 
 def script_ranges(
     timeline: Timeline,
-    window_ns: tuple[int, int],
-    launches: Mapping[int, int],
+    window_ns: tuple[float, float],
+    launches: Mapping[int, float],
     waiting_thread: Mapping[int, int],
 ) -> tuple[RangeCost, ...]:
     """By name, the costliest first.
@@ -48,8 +48,8 @@ def script_ranges(
             thread = waiting_thread.get(thread, -1)
         by_thread[thread].append(row)
     counts: defaultdict[int, int] = defaultdict(int)
-    host_ns: defaultdict[int, int] = defaultdict(int)
-    gpu_ns: defaultdict[int, int] = defaultdict(int)
+    host_ns: defaultdict[int, float] = defaultdict(int)
+    gpu_ns: defaultdict[int, float] = defaultdict(int)
     for thread, rows in ranges.items():
         rows.sort(key=lambda row: (host.start_ns[row], -host.end_ns[row]))
         moments = sorted(by_thread[thread], key=host.start_ns.__getitem__)
@@ -66,10 +66,10 @@ def _add_up(
     timeline: Timeline,
     ranges: array[int],
     launching: list[int],
-    launches: Mapping[int, int],
+    launches: Mapping[int, float],
     counts: defaultdict[int, int],
-    host_ns: defaultdict[int, int],
-    gpu_ns: defaultdict[int, int],
+    host_ns: defaultdict[int, float],
+    gpu_ns: defaultdict[int, float],
 ) -> None:
     """One sweep over a thread's ranges and launches; of ranges of one name in each other, time
     counts once."""

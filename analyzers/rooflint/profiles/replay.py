@@ -60,7 +60,7 @@ OPEN_NS = 500.0
 Place = tuple[str, int]
 """Path and line."""
 
-Stretch = tuple[Place | None, bool, int]
+Stretch = tuple[Place | None, bool, float]
 """Whose work the host did, whether it was loading data, and for how many ns."""
 
 
@@ -72,7 +72,7 @@ class Call:
     place: Place | None
     before: tuple[Stretch, ...]
     """The host's own work before it."""
-    kernels: tuple[tuple[KernelKey, int], ...]
+    kernels: tuple[tuple[KernelKey, float], ...]
     """Its kernels, with their ns."""
     copies: bool
     """It copies, or waits for what it copied."""

@@ -12,11 +12,10 @@ import ast
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
 from math import prod
 from typing import Any, cast
 
-from rooflint.profiles.chrome_json import Args
+from rooflint.profiles.chrome_json import Args, text_of
 
 Dims = tuple[int, ...]
 
@@ -40,7 +39,8 @@ class ShapeTable:
     """The distinct operators with their shapes: a step's few hundred, not millions."""
 
     def __init__(self) -> None:
-        self._numbers: dict[tuple[str, object, object, object, object], int] = {}
+        self._numbers: dict[tuple[str, bytes, bytes, bytes, bytes], int] = {}
+        self._by_text: dict[tuple[str, bytes], int] = {}
         self._works: list[Work] = [Work(0.0, 0.0, 0.0)]
 
     def shape_of_all(self, name: str) -> int:
@@ -52,6 +52,15 @@ class ShapeTable:
 
     def number(self, name: str, args: Args) -> int:
         """Which entry of the table a call is, of an operator with a rule; -1: it has no shapes."""
+        text = text_of(args.dims, args.dims_old, args.types, args.values, args.strides)
+        if text is None:
+            return self._number(name, args)
+        number = self._by_text.get((name, text))
+        if number is None:
+            number = self._by_text[name, text] = self._number(name, args)
+        return number
+
+    def _number(self, name: str, args: Args) -> int:
         dims = _key(args.dims) or _key(args.dims_old)
         if not dims:
             return -1
@@ -530,14 +539,9 @@ _FREE = frozenset(
 """Views and allocations."""
 
 
-def _key(value: object) -> str | bytes:
+def _key(value: object) -> bytes:
     """The JSON text of an argument, whichever decoder made it; empty if it was not recorded."""
-    if value is None:
-        return b""
-    if type(value) in _DECODED:
-        return json.dumps(value, default=float)
-    text = bytes(cast(bytes, value))  # msgspec's Raw
+    text = text_of(value)
+    if text is None:
+        text = json.dumps(value, default=float).encode()
     return b"" if text == b"null" else text
-
-
-_DECODED = frozenset((list, dict, str, int, bool, float, Decimal))

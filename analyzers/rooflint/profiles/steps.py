@@ -18,8 +18,8 @@ Loops = Mapping[str, Sequence[tuple[int, int]]]
 class Steps:
     """The steps, and the window that costs are counted in."""
 
-    spans_ns: tuple[tuple[int, int], ...]
-    window_ns: tuple[int, int]
+    spans_ns: tuple[tuple[float, float], ...]
+    window_ns: tuple[float, float]
     cuts: bool
     """Device work launched outside of the window is left out: the steps' bounds are exact."""
     note: str | None = None
@@ -49,13 +49,13 @@ def find_steps(timeline: Timeline, loops: Loops, step_count: int | None = None) 
     return Steps((), (timeline.start_ns, timeline.end_ns), cuts=False)
 
 
-def _annotated(timeline: Timeline, pattern: re.Pattern[str]) -> tuple[tuple[int, int], ...]:
+def _annotated(timeline: Timeline, pattern: re.Pattern[str]) -> tuple[tuple[float, float], ...]:
     """Ranges that the profiler or the optimizer opened, in order, none inside of another."""
     host, names = timeline.host, timeline.names.values
     found = {name for name, text in enumerate(names) if pattern.fullmatch(text)}
     rows = [row for row in host.of_kind(ANNOTATION) if host.name[row] in found]
     rows.sort(key=lambda row: (host.start_ns[row], -host.end_ns[row]))
-    spans: list[tuple[int, int]] = []
+    spans: list[tuple[float, float]] = []
     for row in rows:
         start, end = host.start_ns[row], host.end_ns[row]
         if end > start and (not spans or start >= spans[-1][1]):
@@ -63,9 +63,9 @@ def _annotated(timeline: Timeline, pattern: re.Pattern[str]) -> tuple[tuple[int,
     return tuple(spans)
 
 
-def _looped(timeline: Timeline, loops: Loops) -> tuple[tuple[tuple[int, int], ...], int]:
+def _looped(timeline: Timeline, loops: Loops) -> tuple[tuple[tuple[float, float], ...], int]:
     """The iterations of the loop that runs longest, without those that warm up."""
-    best: list[tuple[int, int]] = []
+    best: list[tuple[float, float]] = []
     marks = timeline.host.of_kind(MARK) if loops else ()
     for path, ranges in sorted(loops.items()):
         for first, last in ranges:
@@ -84,7 +84,7 @@ def _looped(timeline: Timeline, loops: Loops) -> tuple[tuple[tuple[int, int], ..
 
 def _iterations(
     timeline: Timeline, marked: Sequence[int], path: str, first: int, last: int
-) -> list[tuple[int, int]]:
+) -> list[tuple[float, float]]:
     """From one mark of the loop's header to the next, where a line of the body follows."""
     host, marks = timeline.host, timeline.marks
     own = {name: line for name, (marked, line) in marks.items() if marked == path}
@@ -105,5 +105,5 @@ def _iterations(
     return [(start, end) for (start, runs), (end, _) in pairwise(heads) if runs]
 
 
-def _length(spans: list[tuple[int, int]]) -> int:
+def _length(spans: list[tuple[float, float]]) -> float:
     return sum(end - start for start, end in spans)

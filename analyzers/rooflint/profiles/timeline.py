@@ -1,7 +1,9 @@
 """A run's events as columns: what the host did by thread, what each device did by stream.
 
-Times are integer nanoseconds on the profiler's clock. A row is an index into the columns;
-names, threads, devices and op shapes are interned, so that a million events take some 100 MB.
+Times are whole nanoseconds on the profiler's clock: as floats, which tell each of the first 100
+days and are faster than integers that long; integers where the clock counts from 1970. A row is an
+index into the columns; names, threads, devices and op shapes are interned, so that a million
+events take some 100 MB.
 """
 
 from __future__ import annotations
@@ -9,23 +11,25 @@ from __future__ import annotations
 import re
 import sys
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
-from itertools import compress, repeat
-from operator import add, mul
+from itertools import compress
+from math import inf
 from typing import Any, Literal, NamedTuple, TypeVar, cast
 from urllib.parse import quote, unquote
 
 from rooflint.profiles.chrome_json import (
     FLOW,
+    Args,
     ChromeTrace,
     Event,
     Grouped,
-    Id,
     Label,
     Number,
+    text_of,
+    values_of,
 )
 from rooflint.profiles.shapes import ASKED, ShapeTable
 
@@ -67,12 +71,21 @@ MOST_CHARACTERS = 500_000_000
 """Of names that differ."""
 
 
+def _moments() -> array[float]:
+    return array("d")
+
+
+def _in_integers(moments: Iterable[float]) -> array[float]:
+    """A column of times that holds integers, which are exact for all of them."""
+    return cast("array[float]", array("q", map(int, moments)))
+
+
 @dataclass
 class HostRows:
     """Operators, marks, annotations, Python functions and driver calls."""
 
-    start_ns: array[int] = field(default_factory=lambda: array("q"))
-    end_ns: array[int] = field(default_factory=lambda: array("q"))
+    start_ns: array[float] = field(default_factory=_moments)
+    end_ns: array[float] = field(default_factory=_moments)
     kind: array[int] = field(default_factory=lambda: array("b"))
     name: array[int] = field(default_factory=lambda: array("i"))
     thread: array[int] = field(default_factory=lambda: array("i"))
@@ -102,8 +115,8 @@ class HostRows:
 class DeviceRows:
     """Kernels, copies and sets."""
 
-    start_ns: array[int] = field(default_factory=lambda: array("q"))
-    end_ns: array[int] = field(default_factory=lambda: array("q"))
+    start_ns: array[float] = field(default_factory=_moments)
+    end_ns: array[float] = field(default_factory=_moments)
     kind: array[int] = field(default_factory=lambda: array("b"))
     name: array[int] = field(default_factory=lambda: array("i"))
     device: array[int] = field(default_factory=lambda: array("i"))
@@ -127,6 +140,20 @@ class Awaited(NamedTuple):
     """The stream that is held up, where it is not the host."""
     record: int
     """Correlation id of the call that recorded the event."""
+
+
+@dataclass
+class Flows:
+    """The ends of the arrows from forward operators to their backward ones."""
+
+    id: array[int] = field(default_factory=lambda: array("q"))
+    begins: array[int] = field(default_factory=lambda: array("b"))
+    """1: the arrow begins here; 0: it ends."""
+    thread: array[int] = field(default_factory=lambda: array("i"))
+    ns: array[float] = field(default_factory=_moments)
+
+    def __len__(self) -> int:
+        return len(self.id)
 
 
 class Interned:
@@ -169,12 +196,9 @@ class Timeline:
         default_factory=dict[int, tuple[str, int, str]]
     )
     """Path, line of the `def` and name of the user's Python functions, by name."""
-    flows: dict[int, list[tuple[int, int]]] = field(
-        default_factory=dict[int, list[tuple[int, int]]]
-    )
-    """By flow id: (thread, ns) of a forward operator, then of its backward."""
-    start_ns: int = sys.maxsize
-    end_ns: int = 0
+    flows: Flows = field(default_factory=Flows)
+    start_ns: float = inf
+    end_ns: float = 0
     event_count: int = 0
     """Events of torch.profiler's categories."""
     foreign_device_count: int = 0
@@ -215,8 +239,8 @@ def read_timeline(trace: ChromeTrace, own_paths: frozenset[str] = frozenset()) -
 
     `own_paths` are the files known to be the user's, if any are: other marks are of libraries.
     """
-    timeline = Timeline()
-    reader = _Reader(timeline, own_paths)
+    reader = _Reader(own_paths)
+    timeline = reader.timeline
     for events in trace.events():
         reader.add(events)
         if reader.is_full():
@@ -242,14 +266,17 @@ class _Known(dict[_Key, _Value]):
 class _Reader:
     """Turns events into rows: those of one category together, a column at a time."""
 
-    def __init__(self, timeline: Timeline, own_paths: frozenset[str]) -> None:
-        self.timeline = timeline
+    def __init__(self, own_paths: frozenset[str]) -> None:
+        self.timeline = timeline = Timeline()
+        self.in_floats = True
+        """Whether the columns of times hold floats."""
         self.own_paths = own_paths
         self.names = _Known(self._add_name)
         self.work_names = _Known[str, int](timeline.names.number)
         self.threads = _Known(self._add_thread)
         self.streams = _Known(self._add_stream)
-        self.launch_shapes = _Known(self._add_launch_shape)
+        self.launch_shapes: dict[bytes, int] = {}
+        """By the text of grid and block."""
         self.kinds: list[int] = []
         """By name: what an operator of this name is."""
         self.shapes: list[int] = []
@@ -262,8 +289,9 @@ class _Reader:
         """Whether as much was kept as memory may be taken for."""
         timeline = self.timeline
         names = timeline.names.values
-        self.name_characters += sum(len(name) for name in names[self.counted_names :])
-        self.counted_names = len(names)
+        if len(names) > self.counted_names:
+            self.name_characters += sum(len(name) for name in names[self.counted_names :])
+            self.counted_names = len(names)
         kept = len(timeline.host) + len(timeline.gpu) + len(timeline.flows) + len(timeline.awaited)
         return kept >= MOST_ROWS or self.name_characters >= MOST_CHARACTERS
 
@@ -276,8 +304,6 @@ class _Reader:
             events, starts, ends = self._times(every)
             if not events:
                 continue
-            timeline.start_ns = min(timeline.start_ns, min(starts))
-            timeline.end_ns = max(timeline.end_ns, max(ends))
             kind = _HOST_KINDS.get(category, _HOST_KINDS.get(category.lower()))
             if kind is not None:
                 timeline.event_count += len(events)
@@ -295,42 +321,78 @@ class _Reader:
                 for event in events:
                     self._add_awaited(event)
 
-    def _times(self, events: Sequence[Event]) -> tuple[Sequence[Event], list[int], list[int]]:
+    def _times(
+        self, events: Sequence[Event]
+    ) -> tuple[Sequence[Event], Sequence[float], Sequence[float]]:
         """The events that have a time, with it."""
         try:
-            starts, lengths = (
-                _all_to_ns([event.ts for event in events]),
-                _all_to_ns([event.dur for event in events]),
-            )
-        except (TypeError, ValueError, ArithmeticError):  # absent, as text, or no number
+            us = cast("list[float]", [event.ts for event in events])
+            lengths_us = cast("list[float]", [event.dur for event in events])
+            if min(lengths_us) < 0:
+                return self._odd_times(events)
+            at_least, below = 0.0, _WHOLE
+            if not self.in_floats:
+                below = _FAR
+                starts = [round(moment * 1000) for moment in us]
+                columns = zip(starts, lengths_us, strict=True)
+                ends = [start + round(length * 1000) for start, length in columns]
+            else:
+                whole = _WHOLE
+                if us[0] * 1000.0 < whole:
+                    starts = [moment * 1000.0 + whole - whole for moment in us]
+                else:
+                    at_least, below = whole, 2 * whole
+                    starts = [moment * 1000.0 for moment in us]
+                columns = zip(starts, lengths_us, strict=True)
+                ends = [start + (length * 1000.0 + whole - whole) for start, length in columns]
+            first, last = min(starts), max(ends)
+        except (TypeError, ValueError, OverflowError):  # absent, spelled as text, or no number
             return self._odd_times(events)
-        ends = list(map(add, starts, lengths))
-        if min(lengths) < 0 or min(starts) <= 0 or max(ends) >= _FAR:
+        if first <= 0 or not at_least <= first <= last < below:
             return self._odd_times(events)
+        timeline = self.timeline
+        timeline.start_ns = min(timeline.start_ns, first)
+        timeline.end_ns = max(timeline.end_ns, last)
         return events, starts, ends
 
-    def _odd_times(self, events: Sequence[Event]) -> tuple[Sequence[Event], list[int], list[int]]:
+    def _odd_times(
+        self, events: Sequence[Event]
+    ) -> tuple[Sequence[Event], Sequence[float], Sequence[float]]:
+        timeline = self.timeline
         timed: list[Event] = []
-        starts: list[int] = []
-        ends: list[int] = []
+        starts: list[float] = []
+        ends: list[float] = []
         for event in events:
             if event.ts is None or event.dur is None:
                 continue
             start = to_ns(event.ts)
             end = start + max(0, to_ns(event.dur))
             if not -_FAR < start <= end < _FAR:
-                self.timeline.broken_count += 1
+                timeline.broken_count += 1
                 continue
             if end == 0 and start == 0:
-                self.timeline.untimed_count += 1
+                timeline.untimed_count += 1
                 continue
             timed.append(event)
             starts.append(start)
             ends.append(end)
+        if timed:
+            timeline.start_ns = min(timeline.start_ns, *starts)
+            timeline.end_ns = max(timeline.end_ns, *ends)
+            self._make_exact(min(starts), max(ends))
         return timed, starts, ends
 
+    def _make_exact(self, first: float, last: float) -> None:
+        """Columns of integers from now on, if floats do not tell these times."""
+        if self.in_floats and not -2 * _WHOLE < first <= last < 2 * _WHOLE:
+            self.in_floats = False
+            timeline = self.timeline
+            for rows in (timeline.host, timeline.gpu):
+                rows.start_ns, rows.end_ns = _in_integers(rows.start_ns), _in_integers(rows.end_ns)
+            timeline.flows.ns = _in_integers(timeline.flows.ns)
+
     def _add_host(
-        self, kind: int, events: Sequence[Event], starts: list[int], ends: list[int]
+        self, kind: int, events: Sequence[Event], starts: Sequence[float], ends: Sequence[float]
     ) -> None:
         known, functions = self.names, self.functions
         names = [known[event.name] for event in events]
@@ -340,44 +402,61 @@ class _Reader:
                 events, names = list(compress(events, kept)), list(compress(names, kept))
                 starts, ends = list(compress(starts, kept)), list(compress(ends, kept))
         host, count = self.timeline.host, len(events)
-        host.start_ns.extend(starts)
-        host.end_ns.extend(ends)
-        host.name.extend(names)
-        threads = self.threads
-        host.thread.extend([threads[event.pid, event.tid] for event in events])
+        if not count:
+            return
+        host.start_ns.extend(self._column(starts))
+        host.end_ns.extend(self._column(ends))
+        host.name.extend(array("i", names))
+        host.thread.extend(self._threads_of(events))
         if kind == FUNCTION:
-            host.kind.extend([functions[name] for name in names])
+            host.kind.extend(array("b", map(functions.__getitem__, names)))
             host.external_id.extend(_NONE * count)
         else:
             host.external_id.extend(_ids([event.args.external_id for event in events]))
         if kind == CALL:
-            host.kind.extend(array("b", [CALL]) * count)
+            host.kind.extend(_CALL * count)
             host.link.extend(_ids([event.args.correlation for event in events]))
+        elif kind == FUNCTION:
+            host.link.extend(_NONE * count)
         if kind in (FUNCTION, CALL):
-            host.link.extend(_NONE * (len(host) - len(host.link)))
-            host.forward_thread.extend(array("i", [0]) * count)
-            host.shape.extend(array("i", [-1]) * count)
+            host.forward_thread.extend(_NO_THREAD * count)
+            host.shape.extend(_NO_SHAPE * count)
         else:
             self._add_operators(kind, events, names)
 
+    def _column(self, moments: Sequence[float]) -> array[float]:
+        return array("d", moments) if self.in_floats else _in_integers(moments)
+
+    def _threads_of(self, events: Sequence[Event]) -> array[int]:
+        """Most events that stand together are of one thread."""
+        processes, threads = [event.pid for event in events], [event.tid for event in events]
+        count, process, thread = len(events), processes[0], threads[0]
+        number = self.threads
+        if processes.count(process) == count == threads.count(thread):
+            return array("i", [number[process, thread]]) * count
+        return array("i", map(number.__getitem__, zip(processes, threads, strict=True)))
+
     def _add_operators(self, kind: int, events: Sequence[Event], names: list[int]) -> None:
         """What they have more than others; by their names, some are marks or annotations."""
-        host, by_name = self.timeline.host, self.kinds
-        kinds = [by_name[name] for name in names]
+        host, count = self.timeline.host, len(events)
+        kinds = bytes(map(self.kinds.__getitem__, names))
         if kind == ANNOTATION:
-            kinds = [ANNOTATION if own == OP else own for own in kinds]
-        host.kind.extend(kinds)
+            kinds = kinds.replace(_OP, _ANNOTATION)
+        host.kind.frombytes(kinds)
         links = _ids([event.args.sequence for event in events])
-        threads = _ids([event.args.forward_thread for event in events], 2**31)
-        if kinds.count(OP) < len(kinds):
-            links = [link if own == OP else -1 for link, own in zip(links, kinds, strict=True)]
-        if any(threads):
-            pairs = zip(threads, links, strict=True)
-            threads = [thread if link >= 0 < thread else 0 for thread, link in pairs]
+        if kinds.count(_OP) < count:
+            pairs = zip(links, kinds, strict=True)
+            links = array("q", [link if own == OP else -1 for link, own in pairs])
+        threads = [event.args.forward_thread for event in events]
+        if threads.count(0) == count:
+            host.forward_thread.extend(_NO_THREAD * count)
+        else:
+            pairs = zip(_ids(threads, "i"), links, strict=True)
+            forward_threads = [thread if link >= 0 < thread else 0 for thread, link in pairs]
+            host.forward_thread.extend(array("i", forward_threads))
         host.link.extend(links)
-        host.forward_thread.extend(threads)
         if kind == ANNOTATION:
-            host.shape.extend(array("i", [-1]) * len(events))
+            host.shape.extend(_NO_SHAPE * count)
             return
         table, by_name = self.timeline.shapes, self.shapes
         shapes = [by_name[name] for name in names]
@@ -386,36 +465,41 @@ class _Reader:
                 table.number(event.name, event.args) if shape == ASKED else shape
                 for event, shape in zip(events, shapes, strict=True)
             ]
-        host.shape.extend(shapes)
+        host.shape.extend(array("i", shapes))
 
     def _add_device(
-        self, kind: int, events: Sequence[Event], starts: list[int], ends: list[int]
+        self, kind: int, events: Sequence[Event], starts: Sequence[float], ends: Sequence[float]
     ) -> None:
-        timeline, count = self.timeline, len(events)
-        gpu, names = timeline.gpu, self.work_names
-        gpu.start_ns.extend(starts)
-        gpu.end_ns.extend(ends)
-        gpu.kind.extend(array("b", [kind]) * count)
-        gpu.name.extend([names[event.name] for event in events])
+        gpu, names, count = self.timeline.gpu, self.work_names, len(events)
+        gpu.start_ns.extend(self._column(starts))
+        gpu.end_ns.extend(self._column(ends))
+        gpu.kind.frombytes(bytes([kind]) * count)
+        gpu.name.extend(array("i", [names[event.name] for event in events]))
         args = [event.args for event in events]
         gpu.correlation.extend(_ids([own.correlation for own in args]))
         external_ids = _ids([own.external_id for own in args])
         if -1 in external_ids:
             old = _ids([own.external_id_old for own in args])
-            external_ids = [b if a < 0 else a for a, b in zip(external_ids, old, strict=True)]
+            pairs = zip(external_ids, old, strict=True)
+            external_ids = array("q", [b if a < 0 else a for a, b in pairs])
         gpu.external_id.extend(external_ids)
         gpu.byte_count.extend(_ids([own.byte_count for own in args]))
-        number, shape = self.streams, self.launch_shapes
-        for event, own in zip(events, args, strict=True):
-            device = event.pid if own.device is None else own.device
-            stream = event.tid if own.stream is None else own.stream
-            of_device, of_stream = number[device, stream]
-            gpu.device.append(of_device)
-            gpu.stream.append(of_stream)
-            grid, block = own.grid, own.block
-            gpu.launch_shape.append(
-                shape[tuple(grid) if grid else None, tuple(block) if block else None]
-            )
+        devices: list[Label] = [own.device for own in args]
+        streams: list[Label] = [own.stream for own in args]
+        if None in devices or None in streams:
+            asked = list(zip(devices, streams, events, strict=True))
+            devices = [event.pid if device is None else device for device, _, event in asked]
+            streams = [event.tid if stream is None else stream for _, stream, event in asked]
+        if devices.count(devices[0]) == count == streams.count(streams[0]):
+            device, stream = self.streams[devices[0], streams[0]]
+            gpu.device.extend(array("i", [device]) * count)
+            gpu.stream.extend(array("i", [stream]) * count)
+        else:
+            number = self.streams
+            places = [number[place] for place in zip(devices, streams, strict=True)]
+            gpu.device.extend(array("i", [device for device, _ in places]))
+            gpu.stream.extend(array("i", [stream for _, stream in places]))
+        gpu.launch_shape.extend(array("i", [self._launch_shape(own) for own in args]))
 
     def _add_awaited(self, event: Event) -> None:
         args = event.args
@@ -436,12 +520,19 @@ class _Reader:
 
     def _add_flows(self, events: Sequence[Event]) -> None:
         """Arrows from forward to backward operators."""
-        flows, threads = self.timeline.flows, self.threads
-        for event in events:
-            if event.ph in ("s", "f"):
-                place = threads[event.pid, event.tid], to_ns(event.ts)
-                ends = flows.setdefault(to_int(event.id, -1), [])
-                ends.insert(0 if event.ph == "s" else len(ends), place)
+        flows = self.timeline.flows
+        phases = [event.ph for event in events]
+        if phases.count("s") + phases.count("f") < len(phases):
+            events = [event for event in events if event.ph in ("s", "f")]
+            phases = [event.ph for event in events]
+        if not events:
+            return
+        flows.begins.extend(array("b", [phase == "s" for phase in phases]))
+        flows.id.extend(_ids([event.id for event in events]))
+        flows.thread.extend(self._threads_of(events))
+        moments = [to_ns(event.ts) for event in events]
+        self._make_exact(min(moments), max(moments))
+        flows.ns.extend(self._column(moments))
 
     def _add_thread(self, thread: tuple[Label, Label]) -> int:
         """One number per thread, whether the trace spells its id as a number or as a string."""
@@ -458,8 +549,15 @@ class _Reader:
             timeline.streams.number((number, to_int(stream[1], -1))),
         )
 
-    def _add_launch_shape(self, shape: tuple[Any, Any]) -> int:
-        return self.timeline.launch_shapes.number((to_dim3(shape[0]), to_dim3(shape[1])))
+    def _launch_shape(self, args: Args) -> int:
+        text = text_of(args.grid, args.block)
+        number = None if text is None else self.launch_shapes.get(text)
+        if number is None:
+            grid, block = values_of(args.grid, args.block)
+            number = self.timeline.launch_shapes.number((to_dim3(grid), to_dim3(block)))
+            if text is not None:
+                self.launch_shapes[text] = number
+        return number
 
     def _add_name(self, text: str) -> int:
         timeline = self.timeline
@@ -489,19 +587,22 @@ class _Reader:
         return name
 
 
-def _ids(values: list[Id], below: int = 2**63) -> list[int]:
+def _ids(values: Sequence[Label], of: Literal["q", "i"] = "q") -> array[int]:
     """Ids are numbers in most traces, strings in some; what is none is -1."""
-    ids = cast(list[int], values)
     try:
-        if not ids or (min(ids) >= -1 and max(ids) < below):
-            return ids
-    except TypeError:
-        ids = [to_int(value, -1) for value in values]
-    return [own if -1 <= own < below else -1 for own in ids]
+        return array(of, cast("Sequence[int]", values))
+    except (TypeError, OverflowError):
+        below = 1 << (63 if of == "q" else 31)
+        ids = (to_int(value, -1) for value in values)
+        return array(of, [own if -1 <= own < below else -1 for own in ids])
 
 
 _NONE = array("q", [-1])
-_THOUSANDS = repeat(1000)
+_NO_THREAD = array("i", [0])
+_NO_SHAPE = array("i", [-1])
+_CALL, _OP, _ANNOTATION = array("b", [CALL]), bytes([OP]), bytes([ANNOTATION])
+_WHOLE = float(1 << 52)
+"""The least float that has no fractions: added to a lesser one, it rounds that."""
 _FAR = 1 << 62  # ns: 146 years either way
 _FAR_US = _FAR / 1000
 _INTEL_CALL = re.compile(r"(?:ur|ze)[A-Z]")  # Unified Runtime, Level Zero
@@ -568,7 +669,7 @@ def unescape_path(name: str) -> str:
 _ESCAPED_BY_CHANCE = {"\t": r"\t", "\n": r"\n", "\r": r"\r", "\b": r"\b", "\f": r"\f"}
 
 
-def to_ns(value: Number) -> int:
+def to_ns(value: Number) -> float:
     """Microseconds as a trace has them, as integer nanoseconds; `_FAR` where it is no time."""
     if isinstance(value, float):
         return round(value * 1000) if abs(value) < _FAR_US else _FAR
@@ -581,11 +682,6 @@ def to_ns(value: Number) -> int:
         return _FAR
 
 
-def _all_to_ns(values: list[Number]) -> list[int]:
-    """The same of many, if all are numbers."""
-    return list(map(round, map(mul, cast(list[float], values), _THOUSANDS)))
-
-
 def to_int(value: Label, absent: int) -> int:
     """Ids are numbers in most traces, strings in some."""
     if isinstance(value, int):
@@ -596,7 +692,9 @@ def to_int(value: Label, absent: int) -> int:
         return absent
 
 
-def to_dim3(values: Sequence[float] | None) -> tuple[int, int, int] | None:
-    if values is None or len(values) != 3 or not all(0 <= value < 2**31 for value in values):
+def to_dim3(values: object) -> tuple[int, int, int] | None:
+    sizes = cast("list[Any]", values) if isinstance(values, list) else []
+    if len(sizes) != 3 or not all(isinstance(size, (int, float, Decimal)) for size in sizes):
         return None
-    return int(values[0]), int(values[1]), int(values[2])
+    x, y, z = sizes
+    return (int(x), int(y), int(z)) if all(0 <= size < 2**31 for size in sizes) else None

@@ -39,9 +39,9 @@ class Wait:
 
     row: int
     """The host row of its first call."""
-    start_ns: int
-    end_ns: int
-    blocked_ns: int
+    start_ns: float
+    end_ns: float
+    blocked_ns: float
     thread: int
     calls: tuple[int, ...]
     """The host rows of those of its calls that block."""
@@ -51,8 +51,8 @@ class Wait:
 class DeviceEvent:
     """One kernel, copy or set, with the host call that launched it (-1: none in the trace)."""
 
-    start_ns: int
-    end_ns: int
+    start_ns: float
+    end_ns: float
     call: int
 
 
@@ -60,18 +60,18 @@ class DeviceEvent:
 class Idle:
     """One gap on a device, and who caused it."""
 
-    start_ns: int
-    end_ns: int
+    start_ns: float
+    end_ns: float
     wait: int
     """Index of the wait that caused it, or -1."""
-    wait_ns: int
+    wait_ns: float
     call: int
     """Host row of the call that ended it, or -1."""
     late: bool
     """Whether that was made when the device had already run dry."""
 
     @property
-    def launch_ns(self) -> int:
+    def launch_ns(self) -> float:
         """How much of it is due to a late call."""
         return self.end_ns - self.start_ns - self.wait_ns if self.late else 0
 
@@ -153,7 +153,7 @@ def find_idle(
         by_thread[wait.thread].append(index)
     starts = {thread: [waits[i].start_ns for i in own] for thread, own in by_thread.items()}
 
-    def blocked_at(moment: int) -> list[int]:
+    def blocked_at(moment: float) -> list[int]:
         """The waits, at most one a thread, in which the host was blocked at a moment."""
         found: list[int] = []
         for thread, own in by_thread.items():
@@ -166,14 +166,14 @@ def find_idle(
         """The last wait of a thread that began before a call."""
         return by_thread[thread][bisect_right(starts[thread], host.start_ns[call]) - 1]
 
-    def submitted_ns(call: int) -> int:
+    def submitted_ns(call: int) -> float:
         """When a call had given its work to the device; one that blocks does so before."""
         return host.start_ns[call] if call in wait_of_copy else host.end_ns[call]
 
     gaps: list[Idle] = []
     behind, lead_ns = -1, 0  # the last wait that cost time, and how far ahead the host would be
-    busy_until: int | None = None
-    real_until: int | None = None  # the same, copies of waits left out
+    busy_until: float | None = None
+    real_until: float | None = None  # the same, copies of waits left out
     for event in sorted(events, key=lambda event: (event.start_ns, event.end_ns, event.call)):
         if busy_until is not None and event.start_ns > busy_until:
             gap = event.start_ns - busy_until
@@ -200,7 +200,7 @@ def find_idle(
     return gaps
 
 
-def _work_at(timeline: Timeline, launched: Sequence[int]) -> Callable[[int], bool]:
+def _work_at(timeline: Timeline, launched: Sequence[int]) -> Callable[[float], bool]:
     """Tells whether any device had work left, launched before a moment."""
     host, gpu = timeline.host, timeline.gpu
     launches = sorted(
@@ -209,7 +209,7 @@ def _work_at(timeline: Timeline, launched: Sequence[int]) -> Callable[[int], boo
     moments = [moment for moment, _ in launches]
     latest_ends = list(accumulate((end for _, end in launches), max))
 
-    def has_work(moment: int) -> bool:
+    def has_work(moment: float) -> bool:
         before = bisect_right(moments, moment)
         return before > 0 and latest_ends[before - 1] > moment
 

@@ -79,7 +79,7 @@ def make_replay(known: Known, plain_step_us: float | None) -> Replay | str:
     return replay
 
 
-def _chosen_steps(known: Known) -> Sequence[tuple[int, int]] | str:
+def _chosen_steps(known: Known) -> Sequence[tuple[float, float]] | str:
     """The last whole steps, without a first one that the profiler's start made long."""
     spans = list(known.steps.spans_ns or (known.steps.window_ns,))
     if len(spans) > 2:
@@ -88,7 +88,7 @@ def _chosen_steps(known: Known) -> Sequence[tuple[int, int]] | str:
             del spans[0]
     host = known.timeline.host
     starts = sorted(host.start_ns[call] for call in {*known.launched} if call >= 0)
-    chosen: list[tuple[int, int]] = []
+    chosen: list[tuple[float, float]] = []
     count = 0
     for start, end in reversed(spans):
         count += bisect_left(starts, end) - bisect_left(starts, start)
@@ -107,7 +107,7 @@ def _replayed_steps(known: Known, calls: Calls, step_count: int) -> ReplayedStep
         call for number in {*known.wait_of_copy.values()} for call in known.waits[number].calls
     }
 
-    def stretches(between: tuple[int, int]) -> tuple[Stretch, ...]:
+    def stretches(between: tuple[float, float]) -> tuple[Stretch, ...]:
         return tuple(
             (places[number] if number >= 0 else None, loading, ns)
             for number, loading, ns in known.doing.between(*between)
@@ -138,7 +138,7 @@ def _replayed_steps(known: Known, calls: Calls, step_count: int) -> ReplayedStep
 
 def _kernels(
     timeline: Timeline, attribution: Attribution, action: Action
-) -> Iterator[tuple[KernelKey, int]]:
+) -> Iterator[tuple[KernelKey, float]]:
     """As `KernelCost` tells them apart."""
     gpu = timeline.gpu
     number = attribution.place_of[action.call]
