@@ -118,6 +118,22 @@ def test_several_processes_find_what_one_finds(project: Path) -> None:
     assert look(project, 3) == look(project, 1)
 
 
+def test_no_more_processes_are_started_than_there_is_work_for(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[int] = []
+    start = checking._processes
+
+    def count(jobs: int, checker: Checker) -> Any:
+        started.append(jobs)
+        return start(jobs, checker)
+
+    monkeypatch.setattr(checking, "_processes", count)
+    files = sorted(map(str, project.glob("*.py")))
+    check_files(files, [], {}, jobs=100_000, cached=False)
+    assert started == [len(files)]
+
+
 def test_a_file_that_was_taken_too_early_is_checked_again(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,8 @@ _BYTES_WORTH_A_PROCESS = 200_000
 _BYTES_WORTH_KEEPING = 100_000
 _LOOKED_AHEAD = 60
 """Files that may be taken before their turn."""
+_MOST_PROCESSES = 60
+"""Windows waits for no more than 63 at once."""
 
 
 class Said(NamedTuple):
@@ -205,7 +207,8 @@ class Checking:
         return 1 not in self._to_do
 
     def run(self, jobs: int) -> None:
-        """Check what is to be checked, by as many processes."""
+        """Check what is to be checked, by as many processes at most."""
+        jobs = min(jobs, len(self._to_do), _MOST_PROCESSES)
         if jobs > 1 and not self.is_done:
             with _processes(jobs, self._checker) as others:
                 self._run_by(others)

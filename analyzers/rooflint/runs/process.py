@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from threading import Event
 
 INTERRUPT_SECONDS = 2.0
-TERMINATE_SECONDS = 2.0
+TERMINATE_SECONDS = 1.0
 KILL_SECONDS = 0.5
 POLL_SECONDS = 0.05
 SILENCE_SECONDS = 1.0
@@ -230,7 +230,7 @@ def _end_tree_of_windows(process: subprocess.Popen[bytes]) -> None:
     program = Path(os.environ.get("SYSTEMROOT", r"C:\Windows")) / "System32" / "taskkill.exe"
     command = [str(program), "/T", "/F", "/PID", str(process.pid)]
     with suppress(OSError, subprocess.SubprocessError):
-        subprocess.run(command, capture_output=True, timeout=TERMINATE_SECONDS, check=False)
+        subprocess.run(command, capture_output=True, timeout=INTERRUPT_SECONDS, check=False)
     process.kill()
     process.wait()
 
