@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from profiles.trace_maker import TraceMaker
+from profiles.trace_maker import MAIN, TraceMaker
 
 import rooflint
 from rooflint import faults, regular
@@ -255,7 +255,28 @@ def many_threads(count: int) -> TraceMaker:
     return trace
 
 
-@pytest.mark.parametrize(("make", "count"), [(many_threads, 400)], ids=["threads"])
+def nested_ranges(count: int) -> TraceMaker:
+    """All of the script's, around each launch."""
+    trace = TraceMaker().mark(2, 0, 9 * count)
+    for n in range(count):
+        trace.host("user_annotation", f"part {n}", n, 9 * count - n, MAIN)
+        trace.launch(2 * count + 4 * n, 2 * count + 4 * n + 1, 2 * count + 4 * n + 3, n)
+    return trace
+
+
+def many_lines(count: int) -> TraceMaker:
+    """Each with an operator, and no GPU."""
+    trace = TraceMaker()
+    for n in range(count):
+        trace.mark(n + 1, 10 * n, 10 * n + 9).op("aten::add", 10 * n + 1, 10 * n + 8)
+    return trace
+
+
+@pytest.mark.parametrize(
+    ("make", "count"),
+    [(many_threads, 400), (nested_ranges, 1000), (many_lines, 600)],
+    ids=["threads", "ranges", "lines"],
+)
 def test_a_trace_eight_times_as_long_takes_a_small_multiple_of_the_time(
     make: Callable[[int], TraceMaker], count: int, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, Protocol
 
 from rooflint.model import Finding, Limiter, Provenance
@@ -497,7 +498,7 @@ class PythonTime:
     """Whether all threads were looked at, or the main thread alone."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Recording:
     """A run: what it ran on, its window, its steps, and what each line and kernel cost."""
 
@@ -569,12 +570,18 @@ class Recording:
     notes: tuple[str, ...] = ()
     """What is missing or was given up, a sentence each."""
 
-    @property
+    # Sums over all lines, which are asked for at each line.
+    @cached_property
     def operators_us(self) -> float:
         """All work of the lines' on their device, and what no line can be named for."""
         return sum(cost.device_us for cost in self.lines) + self.unattributed_us
 
-    @property
+    @cached_property
+    def beside_operators_us(self) -> float:
+        """What the lines took beside torch's operators, where that is known."""
+        return sum(cost.python_us or 0.0 for cost in self.lines)
+
+    @cached_property
     def is_python(self) -> bool:
         """Whether the run's time is Python's alone, so that lines are told by `cpu_us`."""
         return self.device.kind == "cpu" and self.operators_us < PYTHON_RATIO * self.window_us

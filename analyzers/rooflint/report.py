@@ -116,8 +116,11 @@ def work_us(cost: LineCost, recording: Recording) -> float:
 
 def python_us(cost: LineCost, recording: Recording) -> float:
     """On a run without a GPU, what a line took beside torch's operators, where that is known."""
-    beside = recording.device.kind == "cpu" and not recording.is_python
-    return cost.python_us or 0.0 if beside else 0.0
+    return cost.python_us or 0.0 if _has_time_beside(recording) else 0.0
+
+
+def _has_time_beside(recording: Recording) -> bool:
+    return recording.device.kind == "cpu" and not recording.is_python
 
 
 def spent_us(cost: LineCost, recording: Recording) -> float:
@@ -132,7 +135,7 @@ def device_us(recording: Recording) -> float:
     """
     if recording.is_python and recording.python:
         return recording.python.cpu_us
-    beside_us = sum(python_us(cost, recording) for cost in recording.lines)
+    beside_us = recording.beside_operators_us if _has_time_beside(recording) else 0.0
     if beside_us:
         return max(window_us(recording), recording.operators_us + beside_us)
     on_cpu = recording.device.kind == "cpu"

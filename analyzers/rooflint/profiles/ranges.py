@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from array import array
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping
+from itertools import accumulate
 
 from rooflint.model import RangeCost
 from rooflint.profiles.timeline import ANNOTATION, Timeline
@@ -71,24 +73,23 @@ def _add_up(
     host_ns: defaultdict[int, float],
     gpu_ns: defaultdict[int, float],
 ) -> None:
-    """One sweep over a thread's ranges and launches; of ranges of one name in each other, time
-    counts once."""
+    """Of a thread's ranges and launches, each in the order of their start.
+
+    Of ranges of one name in each other, time counts once.
+    """
     host = timeline.host
-    around: list[int] = []
-    following = 0
-    for launch in [*launching, -1]:
-        moment = host.start_ns[launch] if launch >= 0 else 1 << 63
-        while following < len(ranges) and host.start_ns[ranges[following]] <= moment:
-            row = ranges[following]
-            following += 1
-            start = host.start_ns[row]
-            around = [one for one in around if host.end_ns[one] > start]
-            name = host.name[row]
-            counts[name] += 1
-            if all(host.name[one] != name for one in around):
-                host_ns[name] += host.end_ns[row] - start
-            around.append(row)
-        if launch >= 0:
-            around = [one for one in around if host.end_ns[one] > moment]
-            for name in {host.name[one] for one in around}:
-                gpu_ns[name] += launches[launch]
+    spans: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
+    for row in ranges:
+        counts[host.name[row]] += 1
+        known, start, end = spans[host.name[row]], host.start_ns[row], host.end_ns[row]
+        if known and start < known[-1][1]:
+            start, known_end = known.pop()
+            end = max(end, known_end)
+        known.append((start, end))
+    moments = [host.start_ns[row] for row in launching]
+    until_ns = [0.0, *accumulate(launches[row] for row in launching)]
+    for name, disjoint in spans.items():
+        for start, end in disjoint:
+            host_ns[name] += end - start
+            inside = bisect_left(moments, start), bisect_left(moments, end)
+            gpu_ns[name] += until_ns[inside[1]] - until_ns[inside[0]]

@@ -93,9 +93,8 @@ BESIDE_RATIO = 0.9
 
 def operators_ratio(recording: Recording) -> float:
     """Share of the time in torch's operators; of a plain step, where what is beside is known."""
-    beside = [cost.python_us for cost in recording.lines if cost.python_us is not None]
-    if sum(beside) > 0:
-        return 1 - min(1.0, sum(beside) / window_us(recording))
+    if recording.beside_operators_us > 0:
+        return 1 - min(1.0, recording.beside_operators_us / window_us(recording))
     if not recording.window_us:
         return 0.0
     return min(1.0, recording.operators_us / recording.window_us)
