@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from profiles.trace_maker import TraceMaker
+from profiles.trace_maker import MAIN, TraceMaker
 
 from rooflint.model import ProfileError, Recording
 from rooflint.profiles import chrome_json, read
@@ -223,6 +223,26 @@ def test_microseconds_since_1970_are_exact_to_the_nanosecond(tmp_path: Path) -> 
     recording = read(save(tmp_path, f'{{"displayTimeUnit": "ns", "traceEvents": [{events}]}}'))
     assert recording.gpu_busy_us == pytest.approx(0.2, abs=1e-9)
     assert recording.gpu_span_us == pytest.approx(0.25, abs=1e-9)
+
+
+@pytest.mark.usefixtures("decoder", "piece_bytes")
+def test_a_clock_that_leaps_to_1970_spoils_no_time_before_or_after(tmp_path: Path) -> None:
+    """What was read as floats goes on in integers: 5 and 2 µs, then twice 0.1 µs."""
+    leapt = "".join(
+        f', {{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7,'
+        f' "ts": 1712195495519689.{start:03}, "dur": 0.100, "args": {{"device": 0}}}}'
+        for start in (47, 197)
+    )
+    events = json.dumps(two_kernels().events)[:-1] + leapt + "]"
+    recording = read(save(tmp_path, f'{{"traceEvents": {events}}}'))
+    assert costs(recording) == EXPECTED
+    assert recording.gpu_busy_us == pytest.approx(7.2, abs=1e-9)
+
+
+@pytest.mark.usefixtures("decoder")
+def test_functions_of_a_category_in_capitals_are_functions(tmp_path: Path) -> None:
+    trace = two_kernels().host("Python_Function", "train.py(3): work", 0, 20, MAIN)
+    assert costs(read(trace.write(tmp_path))) == EXPECTED
 
 
 @pytest.mark.usefixtures("decoder")
