@@ -239,9 +239,11 @@ def test_a_clock_that_leaps_to_1970_spoils_no_time_before_or_after(tmp_path: Pat
     assert recording.gpu_busy_us == pytest.approx(7.2, abs=1e-9)
 
 
-@pytest.mark.usefixtures("decoder")
+@pytest.mark.usefixtures("decoder", "piece_bytes")
 def test_functions_of_a_category_in_capitals_are_functions(tmp_path: Path) -> None:
-    trace = two_kernels().host("Python_Function", "train.py(3): work", 0, 20, MAIN)
+    trace = two_kernels()
+    for n in range(40):
+        trace.host("Python_Function", "train.py(3): work", 20 + n, 21 + n, MAIN)
     assert costs(read(trace.write(tmp_path))) == EXPECTED
 
 
