@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tokenize
+
 import pytest
 
 import rooflint
@@ -54,6 +56,19 @@ def test_a_line_that_goes_on_after_a_backslash_takes_no_comment():
     file = rooflint.open_source("train.py", text)
     (finding,) = rooflint.check(file, ONLY_ITEM)
     assert rooflint.ignore_here(file, finding) is None
+
+
+def test_a_block_is_looked_through_once_for_all_its_findings(monkeypatch: pytest.MonkeyPatch):
+    """Who selects a whole file is offered the comment of each."""
+    read: list[object] = []
+    tokens = tokenize.generate_tokens
+    monkeypatch.setattr(tokenize, "generate_tokens", lambda r: read.append(r) or tokens(r))
+    text = LOOP.format(lines="        total += loss.item()  # of a hundred\n" * 100)
+    file = rooflint.open_source("train.py", text)
+    found = rooflint.check(file, ONLY_ITEM)
+    assert len(found) == 100
+    assert all(rooflint.ignore_here(file, finding) for finding in found)
+    assert len(read) == 1
 
 
 def apply_ignore(text: str) -> str:

@@ -441,6 +441,17 @@ def test_a_time_that_nothing_can_hold_is_left_out_and_said(
 
 
 @pytest.mark.usefixtures("decoder")
+@pytest.mark.parametrize("moment", [10**30, -(10**30)])
+def test_an_arrow_of_no_time_leads_nowhere(tmp_path: Path, moment: int) -> None:
+    trace = two_kernels()
+    trace.events.append(
+        {"ph": "s", "cat": "fwdbwd", "name": "fwdbwd", "id": 1, "pid": 100, "tid": 100}
+    )
+    trace.events[-1]["ts"] = moment
+    assert costs(read(trace.write(tmp_path))) == EXPECTED
+
+
+@pytest.mark.usefixtures("decoder")
 @pytest.mark.parametrize("name", ["train.py:{}", "train.py({}): f"])
 def test_a_number_that_no_line_has_names_none(tmp_path: Path, name: str) -> None:
     """Python refuses to read numbers of more than 4,300 digits."""

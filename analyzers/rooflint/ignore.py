@@ -138,7 +138,7 @@ def ignore_here(file: SourceFile, finding: Finding) -> Fix | None:
     """The comment that silences a finding's rule on its line; `None`: none can stand there."""
     line = finding.span.line
     text = file.lines[line - 1]
-    there = [i for i in ignores_in(file) if i.line == line and i.names]
+    there = "rooflint:" in text and [i for i in ignores_in(file) if i.line == line and i.names]
     if there:
         name, column = there[0].names[-1]
         start = end = column + len(name)
@@ -161,8 +161,24 @@ def _takes_comment(file: SourceFile, line: int) -> bool:
     for block in file.blocks:
         above = file.places[block] - 1
         if above < line <= above + len(block.lines):
-            return _ends_clear(block.text, line - above)
+            return line - above in _clear_ends(block.text)
     return False
+
+
+@lru_cache(maxsize=8)
+def _clear_ends(text: str) -> frozenset[int]:
+    """The lines that end so. An editor may ask of thousands of findings in one block."""
+    import io
+    import tokenize
+
+    found: set[int] = set()
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type in (tokenize.NEWLINE, tokenize.NL, tokenize.COMMENT):
+                found.add(token.start[0])
+    except (tokenize.TokenError, SyntaxError):
+        pass
+    return frozenset(found)
 
 
 def _ends_clear(text: str, line: int) -> bool:

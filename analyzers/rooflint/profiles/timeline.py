@@ -671,10 +671,8 @@ _ESCAPED_BY_CHANCE = {"\t": r"\t", "\n": r"\n", "\r": r"\r", "\b": r"\b", "\f": 
 
 def to_ns(value: Number) -> float:
     """Microseconds as a trace has them, as integer nanoseconds; `_FAR` where it is no time."""
-    if isinstance(value, float):
+    if isinstance(value, (int, float)):
         return round(value * 1000) if abs(value) < _FAR_US else _FAR
-    if isinstance(value, int):
-        return value * 1000
     try:
         exact = Decimal(value or 0)
         return round(exact * 1000) if abs(exact) < _FAR_US else _FAR
