@@ -179,19 +179,3 @@ def _clear_ends(text: str) -> frozenset[int]:
     except (tokenize.TokenError, SyntaxError):
         pass
     return frozenset(found)
-
-
-def _ends_clear(text: str, line: int) -> bool:
-    import io
-    import tokenize
-
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            ends = token.type in (tokenize.NEWLINE, tokenize.NL, tokenize.COMMENT)
-            if ends and token.start[0] == line:
-                return True
-            if token.start[0] > line:
-                return False
-    except (tokenize.TokenError, SyntaxError):
-        pass
-    return False
