@@ -16,6 +16,7 @@ import rooflint
 from rooflint.checking import check_files
 from rooflint.config import Config
 from rooflint.files import python_files
+from rooflint.flow import again
 from rooflint.flow.follow import Following
 from rooflint.flow.machine import Machine
 from rooflint.flow.program import Program
@@ -281,6 +282,39 @@ def test_an_edit_finds_what_a_fresh_look_finds(old: str, new: str) -> None:
     assert rooflint.check(back, project=project) == rooflint.check(
         rooflint.open_source("a.py", EDITED)
     )
+
+
+def test_an_edit_of_a_head_that_ends_with_its_body_is_followed() -> None:
+    text = (
+        "import torch\n\n\ndef scale(x,\n          by=torch.ones(1)): return x * by\n\n\n"
+        "for step in range(99):\n    print(scale(torch.ones(1)).item())\n" + "x = 1\n" * 99
+    )
+    project = rooflint.open_project(list, lambda path: None)
+    before = rooflint.open_source("a.py", text)
+    assert not rooflint.check(before, project=project)
+    after = rooflint.open_source("a.py", text.replace("(1)):", '(1, device="cuda")):'), before)
+    assert [f.rule for f in rooflint.check(after, project=project)] == ["item-in-loop"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("class A(B, metaclass=M):", "class A(B, metaclass=N):"),
+        ("class A(B):", "class A(C):"),
+        ("@d\nclass A:", "@e\nclass A:"),
+        ("def f(x=1):", "def f(x=2):"),
+        ("def f() -> int:", "def f() -> float:"),
+        ("def f():", "async def f():"),
+    ],
+)
+def test_heads_that_differ_in_anything_are_no_new_body(old: str, new: str) -> None:
+    body, edited = "\n    def inner(self): pass", "\n    def inner(self): ..."
+    was, same, now = (
+        [*rooflint.open_source("a.py", text).blocks]
+        for text in (old + body, old + edited, new + body)
+    )
+    assert again._same_heads(was, same)
+    assert again._same_heads(was, now) is None
 
 
 def long_file(functions: int) -> str:

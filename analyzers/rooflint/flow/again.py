@@ -121,13 +121,11 @@ def _same_heads(gone: list[Block], come: list[Block]) -> list[tuple[Block, Block
             inside = _same_heads(lost, [part for part in now if part not in before])
             if not now or inside is None:
                 return None
-            if old.lines[: old.parts[0][0]] != new.lines[: new.parts[0][0]] and _head(a) != _head(
-                b
-            ):
+            if _head(a) != _head(b):
                 return None
             pairs += inside
         elif isinstance(a, _FUNCTIONS) and isinstance(b, _FUNCTIONS):
-            if _text_of_head(old, a) != _text_of_head(new, b) and _head(a) != _head(b):
+            if _head(a) != _head(b):
                 return None
             pairs.append((old, new))
         else:
@@ -135,18 +133,10 @@ def _same_heads(gone: list[Block], come: list[Block]) -> list[tuple[Block, Block
     return pairs
 
 
-def _text_of_head(block: Block, node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, ...]:
-    """The lines above what a function does; those of one that does it on the same line as well."""
-    first = node.body[0].lineno
-    last = block.tree_line - 1 + len(block.lines) if first == node.lineno else first - 1
-    return block.lines[: last + 1 - block.tree_line]
-
-
-def _head(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+def _head(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     """All of a definition but what it does."""
-    parts = [node.args] if not isinstance(node, ast.ClassDef) else node.bases
-    told = [ast.dump(part) for part in (*parts, *node.decorator_list)]
-    return [type(node).__name__, node.name, *told]
+    fields = {name: value for name, value in ast.iter_fields(node) if name != "body"}
+    return ast.dump(type(node)(**fields, body=[]))
 
 
 def _follow_statements(it: Interpreter, changed: Uses, to_reach: dict[Block, Block]) -> None:
