@@ -36,9 +36,8 @@ def _excerpt(finding: Finding, texts: Mapping[str, str], lines: Sequence[str]) -
     cell = cell_at(span.path, span.line, text)
     number = str(cell.line(span.line) if cell else span.line)
     gutter = " " * len(number)
-    underline = "".join("\t" if c == "\t" else " " * _width(c) for c in source[:start]) + "~" * max(
-        1, sum(_width(c) for c in source[start:end])
-    )
+    before = "\t".join(" " * _cells(part) for part in source[:start].split("\t"))
+    underline = before + "~" * max(1, _cells(source[start:end]))
     shown = [
         f"{place(span.path, span.line, text)}:{span.column + 1}: {finding.severity}: "
         f"{finding.message}  rooflint({finding.rule})",
@@ -82,10 +81,12 @@ def _summary(findings: list[Finding]) -> str:
     return f"{listed} in {files} {'files' if files > 1 else 'file'}."
 
 
-def _width(character: str) -> int:
-    """Cells that a terminal gives to a character."""
-    if character.isascii():
-        return 1
+def _cells(text: str) -> int:
+    """How many a terminal gives to a text."""
+    return len(text) if text.isascii() else sum(map(_cells_of, text))
+
+
+def _cells_of(character: str) -> int:
     import unicodedata
 
     if unicodedata.combining(character):
