@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,8 +25,9 @@ from rooflint.outputs import text
 from rooflint.profiles import measured_peaks, read
 from rooflint.profiles.measured_peaks import Measured
 from rooflint.report import make_report
-from rooflint.runs import doctor, measure
-from rooflint.runs.interpreter import TorchFound
+from rooflint.runs import asked, doctor, measure
+from rooflint.runs.interpreter import TorchFound, ask, ask_torch
+from rooflint.runs.ncu import ncu_version
 from rooflint.verdicts.roofline import peaks_of
 from rooflint_recorder import peaks
 
@@ -333,9 +337,9 @@ def test_why_torch_sees_no_gpu_is_told(
 
 def test_a_torch_that_is_too_old_to_be_profiled_is_told() -> None:
     old = TorchFound("2.0.1+cu117", "CUDA 11.7", None, 0, None, None)
-    check = doctor._torch("python", old)
+    check = doctor._version_of_torch(old)
     assert not check.ok and "torch 2.1 or newer" in (check.remedy or "")
-    assert doctor._torch("python", replace(old, version="2.10.0")).ok
+    assert doctor._version_of_torch(replace(old, version="2.10.0")).ok
 
 
 def test_an_ncu_that_does_not_run_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -361,6 +365,138 @@ def test_programs_that_print_something_else_are_told_as_such(
     ncu = doctor._ncu()
     for check in (editor, ncu):
         assert not check.ok and "does not say its version" in check.detail and check.remedy
+
+
+# --- programs that hang -------------------------------------------------------------------
+
+
+def test_programs_are_asked_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each answers once all have been asked."""
+    names = ("nvidia-smi", "ncu", "nvim", "python")
+    waits = "; ".join(f"while [ ! -e {tmp_path}/{n}.asked ]; do sleep 0.05; done" for n in names)
+    for name in names:
+        then = f'exec {sys.executable} "$@"' if name == "python" else f"echo {SAID[name]}"
+        play(tmp_path / name, f"touch {tmp_path}/{name}.asked; {waits}; {then}")
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    monkeypatch.setattr(doctor, "_PROC_VERSION", tmp_path / "none")
+    said = doctor.render_text(doctor.diagnose(str(tmp_path / "python")))
+    assert "NVIDIA 535.10" in said and "2025.1" in said and "Neovim 0.11.2" in said
+    assert "python is Python 3" in said and torch.__version__ in said
+
+
+def test_programs_that_hang_are_told_and_ended_with_all_that_they_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(asked.answer_of.__kwdefaults__, "limit_s", 1.0)
+    monkeypatch.setattr(doctor, "ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr(doctor, "_PROC_VERSION", tmp_path / "none")
+    for name in ("nvidia-smi", "ncu", "nvim", "code", "python"):
+        hang(tmp_path / name)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    checks = json.loads(doctor.render_json(doctor.diagnose(str(tmp_path / "python"))))
+    silent = {check["name"]: check for check in checks if "did not answer" in check["detail"]}
+    assert silent.keys() == {"editor", "interpreter", "GPU driver", "ncu"}
+    assert all("within 1 s" in check["detail"] and check["remedy"] for check in silent.values())
+    assert all_are_gone(tmp_path)
+    assert not (tmp_path / "code.asked").exists()
+
+
+def test_a_torch_that_hangs_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(asked.answer_of.__kwdefaults__, "limit_s", 1.0)
+    (tmp_path / "torch.py").write_text(f"import os; os.system('{sleeping(tmp_path)}')")
+    play(tmp_path / "python", f'PYTHONPATH={tmp_path} exec {sys.executable} "$@"')
+    checks = {check.name: check for check in doctor.diagnose(str(tmp_path / "python"))}
+    assert checks["interpreter"].ok and not checks["torch"].ok
+    assert checks["torch"].detail == "did not say what it finds within 1 s"
+    assert all_are_gone(tmp_path)
+
+
+def test_ctrl_c_ends_what_is_asked(tmp_path: Path) -> None:
+    for name in ("nvidia-smi", "nvim", "python"):
+        hang(tmp_path / name)
+    command = [sys.executable, "-m", "rooflint", "doctor", "--python", str(tmp_path / "python")]
+    environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin"}
+    process = subprocess.Popen(command, env=environment, start_new_session=True)
+    while not (tmp_path / "python.asked").exists():
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    # Well before the programs' own limit.
+    process.wait(asked.ANSWER_SECONDS / 2)
+    assert all_are_gone(tmp_path)
+
+
+def test_what_an_ended_program_leaves_does_not_keep_its_answer(tmp_path: Path) -> None:
+    play(tmp_path / "ncu", f"{sleeping(tmp_path)} & echo Version 2025.1")
+    start = time.monotonic()
+    assert ncu_version(tmp_path / "ncu") == "2025.1"
+    assert time.monotonic() - start < asked.ANSWER_SECONDS
+    assert all_are_gone(tmp_path)
+
+
+def test_a_program_that_cannot_be_killed_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that a driver keeps."""
+    hang(tmp_path / "ncu")
+    monkeypatch.setattr(asked, "kill_tree", lambda process: None)
+    with pytest.raises(subprocess.TimeoutExpired):
+        asked.answer_of([str(tmp_path / "ncu")], limit_s=0.5)
+    left = asleep(tmp_path)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert left
+
+
+def test_a_program_that_never_stops_talking_is_heard_for_a_while(tmp_path: Path) -> None:
+    said = asked.answer_of(["yes"])
+    assert len(said.stdout) == pytest.approx(1 << 20, rel=0.1)
+
+
+@pytest.mark.parametrize("said", ["", "7", "[]", '{"torch": true}', "not json"])
+def test_what_is_no_python_is_told_as_such(tmp_path: Path, said: str) -> None:
+    play(tmp_path / "python", f"echo '{said}'")
+    with pytest.raises(ProfileError, match="not a Python that can be started"):
+        ask(str(tmp_path / "python"), None, None, ".")
+    assert ask_torch(str(tmp_path / "python")) is None
+
+
+SAID = {"nvidia-smi": "535.10", "ncu": "Version 2025.1", "nvim": "NVIM v0.11.2"}
+
+
+def play(program: Path, text: str) -> None:
+    program.write_text(f"#!/bin/sh\n{text}\n")
+    program.chmod(0o755)
+
+
+def hang(program: Path) -> None:
+    """One that ends never, and starts others, of which one has a session of its own."""
+    sleep = sleeping(program.parent)
+    play(program, f"trap '' INT TERM\ntouch {program}.asked\n{sleep} & setsid {sleep} & {sleep}")
+
+
+def sleeping(folder: Path) -> str:
+    """What sleeps for long, and is known by its folder."""
+    own = folder / "sleep"
+    if not own.exists():
+        own.symlink_to(shutil.which("sleep", path="/bin:/usr/bin") or "sleep")
+    return f"{own} 4711"
+
+
+def all_are_gone(folder: Path) -> bool:
+    """What sleeps of a folder; what was killed may take a moment."""
+    end = time.monotonic() + 30
+    while asleep(folder) and time.monotonic() < end:
+        time.sleep(0.02)
+    return not asleep(folder)
+
+
+def asleep(folder: Path) -> list[int]:
+    found: list[int] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if path.read_bytes().startswith(bytes(folder / "sleep")):
+                found.append(int(path.parent.name))
+    return found
 
 
 # --- helpers ----------------------------------------------------------------------------

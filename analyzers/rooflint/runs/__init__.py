@@ -13,6 +13,7 @@
 - `sampling`: where the script's Python is, looked at while it runs
 - `stacks`, `line_tables`: reads another process's Python stacks and lines
 - `process`: runs one process, forwards or hears its output, ends its whole tree
+- `asked`: asks programs for a few words
 - `plan`: chooses the launches that ncu is to measure
 - `ncu`: finds ncu, and runs it
 - `complaints`: why there are no counters, and what to do

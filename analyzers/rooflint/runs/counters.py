@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,6 +88,11 @@ def add_counters(
         recordings.add_note(folder, note)
 
 
+def _version(ncu: Path) -> str | None:
+    with suppress(subprocess.TimeoutExpired):
+        return ncu_version(ncu)
+
+
 def _announcement(plan: Plan, budget_s: float) -> str:
     text = (
         f"the script runs again under ncu, which measures up to {plan.launch_count} launches:"
@@ -145,7 +152,7 @@ def _measure(
     if report.exists():
         recordings.write_plan(folder, {**plan.as_expected(), "left_out": left_out})
         report.replace(folder / recordings.COUNTERS)
-        meta["versions"] = {**recordings.part(meta, "versions"), "ncu": ncu_version(ncu)}
+        meta["versions"] = {**recordings.part(meta, "versions"), "ncu": _version(ncu)}
         recordings.write_meta(folder, meta)
         return what_was_cut(plan, budget_s, len(left_out))
     if cancelled.is_set():

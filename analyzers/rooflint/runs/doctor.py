@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -16,8 +17,9 @@ from pathlib import Path
 
 from rooflint.model import Device, ProfileError
 from rooflint.profiles import measured_peaks
+from rooflint.runs.asked import ANSWER_SECONDS, side_by_side, version_of, wait_for
 from rooflint.runs.complaints import PAUSE, permission_problem, watched_by
-from rooflint.runs.editors import OLDEST_NEOVIM, OLDEST_VS_CODE, Editor, find_editors
+from rooflint.runs.editors import OLDEST_NEOVIM, OLDEST_VS_CODE, Editor, find_neovim, find_vs_codes
 from rooflint.runs.interpreter import OLDEST_PYTHON, OLDEST_TORCH, TorchFound, ask, ask_torch
 from rooflint.runs.measure import Measurement, measure
 from rooflint.runs.ncu import find_ncu, ncu_version
@@ -51,21 +53,30 @@ def diagnose(
     `tell` hears of what takes long, before it begins.
     """
     running = f"{__version__} runs on Python {platform.python_version()} ({sys.executable})"
-    checks = [Check("rooflint", True, running), _language_server(), *_editors()]
-    interpreter = _interpreter(python)
-    checks.append(interpreter)
-    found = ask_torch(python) if interpreter.ok else None
-    if interpreter.ok:
-        checks.append(_torch(python, found))
-    if found is not None:
-        checks.append(_cuda(found))
-    device = found.device if found else None
-    if device is not None and device.kind == "rocm":
-        checks.append(_NOT_OF_NVIDIA)
-    else:
-        checks.append(_driver())
+    with side_by_side() as pool:
+        editors = pool.submit(_editors)
+        interpreter = pool.submit(_interpreter, python)
+        torch = pool.submit(_torch, python)
+        driver = pool.submit(_driver)
+        ncu = pool.submit(_ncu)
+        wait_for(editors, interpreter, torch, driver, ncu)
+        checks = [
+            *(Check("rooflint", True, running), _language_server()),
+            *(*editors.result(), interpreter.result()),
+        ]
+        found: TorchFound | None = None
         if checks[-1].ok:
-            checks += [_ncu(), _permission(device.name if device else "")]
+            torch_check, found = torch.result()
+            checks.append(torch_check)
+        if found is not None:
+            checks.append(_cuda(found))
+        device = found.device if found else None
+        if device is not None and device.kind == "rocm":
+            checks.append(_NOT_OF_NVIDIA)
+        else:
+            checks.append(driver.result())
+            if checks[-1] is not _NO_DRIVER:
+                checks += [ncu.result(), _permission(device.name if device else "")]
     if device is not None:
         checks.append(_peaks(device, measuring))
     if measuring and found is not None:
@@ -122,7 +133,12 @@ def _version_of(package: str) -> str | None:
 
 
 def _editors() -> list[Check]:
-    checks = [_editor(editor) for editor in find_editors()]
+    checks = [_editor(editor) for editor in find_vs_codes()]
+    try:
+        neovim = find_neovim()
+        checks += [_editor(neovim)] if neovim else []
+    except subprocess.TimeoutExpired as error:
+        checks.append(_silent("editor", error))
     return checks or [
         Check(
             "editor",
@@ -154,16 +170,27 @@ def _editor(editor: Editor) -> Check:
     return Check("editor", True, f"{name} with rooflint {editor.extension}")
 
 
+def _silent(name: str, error: subprocess.TimeoutExpired) -> Check:
+    """A program that says nothing. Of a GPU's, it is often the driver that does not."""
+    command = shlex.join(error.cmd)
+    return Check(
+        name,
+        False,
+        f"`{command}` did not answer within {error.timeout:.0f} s",
+        "see in a terminal where it hangs, then ask again",
+    )
+
+
 def _interpreter(python: str) -> Check:
     try:
-        answer = ask(python, None, None, ".")
+        answer = ask(python, None, None, ".", ANSWER_SECONDS)
     except ProfileError as error:
         return Check("interpreter", False, str(error), "name another one with --python")
     version = tuple(answer["version"])
     detail = f"{python} is Python {version[0]}.{version[1]}"
     if version < OLDEST_PYTHON:
         return Check("interpreter", False, detail, "choose Python 3.9 or newer with --python")
-    if not answer["torch"]:
+    if not answer.get("torch"):
         return Check(
             "interpreter",
             False,
@@ -173,10 +200,23 @@ def _interpreter(python: str) -> Check:
     return Check("interpreter", True, detail)
 
 
-def _torch(python: str, found: TorchFound | None) -> Check:
+def _torch(python: str) -> tuple[Check, TorchFound | None]:
+    by_hand = f"`{python} -c 'import torch; torch.cuda.init()'`"
+    try:
+        found = ask_torch(python)
+    except subprocess.TimeoutExpired as error:
+        return Check(
+            "torch",
+            False,
+            f"did not say what it finds within {error.timeout:.0f} s",
+            f"see how long {by_hand} takes, then ask again",
+        ), None
     if found is None:
-        problem = f"see `{python} -c 'import torch'`, reinstall it"
-        return Check("torch", False, "cannot be imported", problem)
+        return Check("torch", False, "cannot be imported", f"see {by_hand}, reinstall it"), None
+    return _version_of_torch(found), found
+
+
+def _version_of_torch(found: TorchFound) -> Check:
     if not found.is_new_enough:
         oldest = ".".join(map(str, OLDEST_TORCH))
         return Check("torch", False, found.version, f"profiles need torch {oldest} or newer")
@@ -208,37 +248,37 @@ def _cuda(found: TorchFound) -> Check:
 
 
 def _driver() -> Check:
-    version = _driver_version()
-    if version is None:
-        return Check(
-            "GPU driver",
-            False,
-            "no NVIDIA driver is loaded",
-            "without a GPU, profiles show CPU time and estimates",
-        )
-    return Check("GPU driver", True, version)
+    try:
+        version = _driver_version()
+    except subprocess.TimeoutExpired as error:
+        return _silent("GPU driver", error)
+    return Check("GPU driver", True, version) if version else _NO_DRIVER
 
 
 def _driver_version() -> str | None:
+    """Raises `subprocess.TimeoutExpired`."""
     try:
-        first = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8").splitlines()[0]
+        first = _PROC_VERSION.read_text(encoding="utf-8").splitlines()[0]
         return first.partition(":")[2].strip() or first
     except (OSError, IndexError):
         pass
     # On Windows, and under WSL, where the driver is Windows'.
     query = find_program("nvidia-smi") or "/usr/lib/wsl/lib/nvidia-smi"
     command = [query, "--query-gpu=driver_version", "--format=csv,noheader"]
-    try:
-        said = subprocess.run(command, capture_output=True, timeout=30, check=True).stdout
-    except (OSError, subprocess.SubprocessError):
-        return None
-    version = _DRIVER.match(said)
-    return f"NVIDIA {version[0].decode()}" if version else None
+    version = version_of(command, _DRIVER)
+    return f"NVIDIA {version}" if version else None
 
 
-_DRIVER = re.compile(rb"\d+(?:\.\d+)+")
+_PROC_VERSION = Path("/proc/driver/nvidia/version")
+_DRIVER = re.compile(r"\A(\d+(?:\.\d+)+)")
 
 
+_NO_DRIVER = Check(
+    "GPU driver",
+    False,
+    "no NVIDIA driver is loaded",
+    "without a GPU, profiles show CPU time and estimates",
+)
 _NOT_OF_NVIDIA = Check(
     "GPU counters",
     False,
@@ -260,7 +300,10 @@ def _ncu() -> Check:
             "install Nsight Compute (https://developer.nvidia.com/nsight-compute), or put ncu on"
             " PATH; without it there are no counters, and rooflines are estimates",
         )
-    version = ncu_version(ncu)
+    try:
+        version = ncu_version(ncu)
+    except subprocess.TimeoutExpired as error:
+        return _silent("ncu", error)
     if version is None:
         return Check("ncu", False, f"{ncu} does not say its version", "install Nsight Compute anew")
     return Check("ncu", True, f"{ncu} {version}")

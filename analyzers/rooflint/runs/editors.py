@@ -9,12 +9,12 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from rooflint.runs.asked import version_of
 from rooflint.search_path import find_program
 
 OLDEST_VS_CODE = (1, 91)
@@ -45,7 +45,7 @@ class Editor:
     takes_extension: bool = True
 
 
-def find_editors() -> Iterator[Editor]:
+def find_vs_codes() -> Iterator[Editor]:
     for program, (name, own) in _VS_CODES.items():
         found = shutil.which(program)
         # Where one works over SSH or in a container, its half there has another folder.
@@ -55,9 +55,20 @@ def find_editors() -> Iterator[Editor]:
             yield Editor(
                 name, version, _is_at_least(version, OLDEST_VS_CODE), _extension_version(homes)
             )
-    if neovim := find_program("nvim"):
-        version = _neovim_version(neovim)
-        yield Editor("Neovim", version, _is_at_least(version, OLDEST_NEOVIM), takes_extension=False)
+
+
+def find_neovim() -> Editor | None:
+    """Raises `subprocess.TimeoutExpired`."""
+    program = find_program("nvim")
+    if program is None:
+        return None
+    # Else it makes a log in the user's home.
+    environment = {**os.environ, "NVIM_LOG_FILE": os.devnull}
+    version = version_of([program, "--version"], _NEOVIM, environment)
+    return Editor("Neovim", version, _is_at_least(version, OLDEST_NEOVIM), takes_extension=False)
+
+
+_NEOVIM = re.compile(r"\ANVIM v(\d+(?:\.\d+)+)")
 
 
 def _vs_code_version(program: Path) -> str | None:
@@ -81,24 +92,6 @@ def _extension_version(homes: list[Path]) -> str | None:
         for folder in home.glob("extensions/rooflint.rooflint-*")
     ]
     return max(found, key=_numbers, default=None)
-
-
-def _neovim_version(program: str) -> str | None:
-    try:
-        said = subprocess.run(
-            [program, "--version"],
-            env={**os.environ, "NVIM_LOG_FILE": os.devnull},  # else it makes one in the user's home
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=30,
-            check=True,
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return None
-    version = re.match(r"NVIM v(\d+(?:\.\d+)+)", said)
-    return version[1] if version else None
 
 
 def _is_at_least(version: str | None, oldest: tuple[int, int]) -> bool:

@@ -7,14 +7,16 @@ import os
 import re
 import shutil
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from zipfile import is_zipfile
 
 from rooflint.model import Device, ProfileError
 from rooflint.notebooks import is_notebook
+from rooflint.runs.asked import answer_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 OLDEST_PYTHON = (3, 9)
 OLDEST_TORCH = (2, 1)
+STARTING_SECONDS = 60.0
+"""A Python far away, on a machine that does much else, may take as long."""
 
 # Runs in the user's Python, which may be as old as 2.7: answers in JSON and imports nothing from
 # the folder that it is asked in.
@@ -106,7 +110,7 @@ def check_can_run(request: ProfileRequest) -> None:
         raise ProfileError(
             f"{request.python} is Python {version[0]}.{version[1]}: choose Python 3.9 or newer"
         )
-    if not answer["torch"]:
+    if not answer.get("torch"):
         raise ProfileError(
             f"{request.python} has no torch: choose the interpreter that your script runs in,"
             " or install torch there"
@@ -129,42 +133,39 @@ def find_launcher(request: ProfileRequest) -> str:
 
 
 def ask(
-    python: str, script: Path | None, environment: Mapping[str, str] | None, cwd: str
+    python: str,
+    script: Path | None,
+    environment: Mapping[str, str] | None,
+    cwd: str,
+    limit_s: float = STARTING_SECONDS,
 ) -> dict[str, Any]:
     """`version`, `torch` (is it there?) and, for a script that does not compile, `syntax`."""
     command = [python, "-B", "-c", _QUESTION, *([str(script)] if script else [])]
     try:
-        process = subprocess.run(
-            command,
-            env=None if environment is None else dict(environment),
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=60,
-            check=True,
-        )
-        return json.loads(process.stdout.splitlines()[-1])
-    except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
+        said = answer_of(command, environment=environment, cwd=cwd, limit_s=limit_s)
+        return _answer(said, {"version"})
+    except subprocess.TimeoutExpired as error:
+        raise ProfileError(
+            f"{python} did not answer within {limit_s:.0f} s: see what it does in a terminal,"
+            " or choose another interpreter"
+        ) from error
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise ProfileError(
             f"{python} is not a Python that can be started: choose another interpreter"
         ) from error
 
 
 def ask_torch(python: str) -> TorchFound | None:
-    """What torch sees there; `None`: it cannot be imported. Nothing is left behind."""
+    """What torch sees there; `None`: it cannot be imported. Nothing is left behind.
+
+    Raises `subprocess.TimeoutExpired`.
+    """
+    command = [python, "-B", "-c", _TORCH_QUESTION]
+    names = {"version", "cuda", "hip", "gpu", "gpu_count", "driver_knows", "trouble"}
     try:
-        process = subprocess.run(
-            [python, "-B", "-c", _TORCH_QUESTION],
-            env={**os.environ, "CUDA_CACHE_DISABLE": "1"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=120,
-            check=True,
-        )
-        said: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
-    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        answer = answer_of(command, environment={**os.environ, "CUDA_CACHE_DISABLE": "1"})
+        said = _answer(answer, names)
+    except (OSError, subprocess.CalledProcessError, ValueError):
         return None
     cuda, hip, gpu, driver_knows = (said[name] for name in ("cuda", "hip", "gpu", "driver_knows"))
     device = None
@@ -181,6 +182,20 @@ def ask_torch(python: str) -> TorchFound | None:
         f"{driver_knows // 1000}.{driver_knows % 1000 // 10}" if driver_knows else None,
         said["trouble"],
     )
+
+
+def _answer(said: subprocess.CompletedProcess[str], names: set[str]) -> dict[str, Any]:
+    """The last line that is one; a site's own start or end may print others.
+
+    Raises `ValueError` or `subprocess.CalledProcessError`.
+    """
+    said.check_returncode()
+    for line in reversed(said.stdout.splitlines()):
+        with suppress(ValueError):
+            found: Any = json.loads(line)
+            if isinstance(found, dict) and names <= found.keys():
+                return cast("dict[str, Any]", found)
+    raise ValueError("it said something else")
 
 
 def _check_script(request: ProfileRequest) -> Path | None:

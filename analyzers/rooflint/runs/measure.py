@@ -12,6 +12,7 @@ from typing import Any
 
 from rooflint.model import Device, ProfileError
 from rooflint.profiles.measured_peaks import Measured
+from rooflint.runs.asked import answer_of
 from rooflint.search_path import find_program
 
 ANALYZERS = Path(__file__).parents[2]
@@ -50,15 +51,7 @@ def measure(python: str) -> list[Measurement]:
     """One device of each kind that torch sees there. Raises `ProfileError`."""
     busy, load = _busy_ratios(), _load_per_core()
     try:
-        process = subprocess.run(
-            [python, "-c", _START, str(ANALYZERS)],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=LIMIT_S,
-            check=False,
-        )
+        process = answer_of([python, "-c", _START, str(ANALYZERS)], limit_s=LIMIT_S)
     except OSError as error:
         raise ProfileError(
             f"{python} cannot be started: {error.strerror or error}; name another with --python"
@@ -126,9 +119,9 @@ def _busy_ratios() -> dict[str, float]:
         return {}
     command = [query, "--query-gpu=uuid,utilization.gpu", "--format=csv,noheader,nounits"]
     try:
-        said = subprocess.run(command, capture_output=True, timeout=30, check=True).stdout
-    except (OSError, subprocess.SubprocessError):
+        said = answer_of(command)
+    except (OSError, subprocess.TimeoutExpired):
         return {}
-    rows = [line.split(",") for line in said.decode("ascii", "replace").splitlines()]
+    rows = [line.split(",") for line in said.stdout.splitlines() if not said.returncode]
     # "[N/A]" where the GPU is cut into slices.
     return {row[0].strip(): float(row[1]) / 100 for row in rows if row[-1].strip().isdigit()}

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from rooflint.runs.asked import answer_of, version_of
 from rooflint.search_path import find_program
 
 SECTIONS = ("SpeedOfLight", "SpeedOfLight_RooflineChart", "LaunchStats", "Occupancy")
@@ -143,23 +144,17 @@ def find_ncu() -> Path | None:
 def limits_launches_of_a_shape(ncu: Path) -> bool:
     """Whether this ncu can count launches of each shape by itself; older ones cannot."""
     try:
-        return "per-launch-config" in _ask(ncu, "--help")
+        return "per-launch-config" in answer_of([str(ncu), "--help"]).stdout
     except (OSError, subprocess.SubprocessError):
         return False
 
 
 def ncu_version(ncu: Path) -> str | None:
-    try:
-        found = re.search(r"Version (\d+(?:\.\d+)+)", _ask(ncu, "--version"))
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return found.group(1) if found else None
+    """Raises `subprocess.TimeoutExpired`."""
+    return version_of([str(ncu), "--version"], _VERSION)
 
 
-def _ask(ncu: Path, option: str) -> str:
-    """What it prints, whatever its bytes."""
-    said = subprocess.run([str(ncu), option], capture_output=True, timeout=30, check=False)
-    return said.stdout.decode(errors="replace")
+_VERSION = re.compile(r"Version (\d+(?:\.\d+)+)")
 
 
 def _newest_first(places: Iterable[Path]) -> list[Path]:

@@ -225,6 +225,24 @@ def _end_tree(process: subprocess.Popen[bytes], own_group: bool, output: _Output
         _ended(process, POLL_SECONDS, output)
 
 
+def kill_tree(process: subprocess.Popen[bytes]) -> None:
+    """At once, with all that it started; for one that has a session of its own."""
+    if os.name != "posix":
+        if process.poll() is None:
+            _end_tree_of_windows(process)
+        return
+    others: set[int] = set()
+    _kill(os.killpg, process.pid, signal.SIGSTOP)
+    # What is stopped starts nothing that could be missed.
+    while found := {*_descendants(process.pid)} - others:
+        for pid in found:
+            _kill(os.kill, pid, signal.SIGSTOP)
+        others |= found
+    _kill(os.killpg, process.pid, signal.SIGKILL)
+    for pid in others:
+        _kill(os.kill, pid, signal.SIGKILL)
+
+
 def _end_tree_of_windows(process: subprocess.Popen[bytes]) -> None:
     """By Windows' own program for it: a process does not know its children there."""
     program = Path(os.environ.get("SYSTEMROOT", r"C:\Windows")) / "System32" / "taskkill.exe"
