@@ -6,6 +6,7 @@ it, and its destructor waits for it, for ever, or aborts.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 
 
@@ -20,3 +21,9 @@ def ends_without_destructors() -> bool:
         return not (c.on_exit(c._exit, None) or c.on_exit(c.fcloseall, None))
     except Exception:  # only glibc has these
         return False
+
+
+def write_what_c_has_buffered() -> None:
+    """Of all streams, as the end of a process does."""
+    with contextlib.suppress(Exception):  # where C's library is not to be found
+        ctypes.CDLL(None).fflush(None)

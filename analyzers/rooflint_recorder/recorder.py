@@ -18,7 +18,7 @@ from rooflint_recorder import folder as recording_folder
 from rooflint_recorder.clocks import Clock
 from rooflint_recorder.counters import CounterRun
 from rooflint_recorder.deadline import Deadline
-from rooflint_recorder.endings import ends_without_destructors
+from rooflint_recorder.endings import ends_without_destructors, write_what_c_has_buffered
 from rooflint_recorder.engine import on_engine_thread
 from rooflint_recorder.forks import at_fork
 from rooflint_recorder.imports import after_import
@@ -488,10 +488,10 @@ class Recorder:
             self._look_in(FIRST_LOOK_SECONDS)
 
     def _start(self, marks: int, seconds: float) -> None:
-        self._start_s = Clock.monotonic()
         if self._profiler is not None:
             self._profiler.start(self._cuda)
             self._nvtx.show(self._profiler.make_range)
+        self._start_s = Clock.monotonic()
         if self._marks is not None:
             recording_folder.say_marking(self._folder, True)
             self._marks.begin(marks)
@@ -723,7 +723,9 @@ class Recorder:
             self._marks.end_in_child()
         if self._profiler is not None and self._profiler.was_started:
             self._profiler.ignore_this_thread()
-            self._ends_abruptly = not ends_without_destructors()
+            # Before torch 2.6 this thread's part of a profiler that runs complains that it is left.
+            complains = self._profiler.running and not self._profiler.sees_all_threads
+            self._ends_abruptly = complains or not ends_without_destructors()
         self._signals.restore_all()
 
     def _leave_child(self) -> None:
@@ -732,6 +734,7 @@ class Recorder:
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(Exception):
                     stream.flush()
+            write_what_c_has_buffered()
             os._exit(self.exit_code or 0)
 
     def _finish_before_os_exit(self) -> None:
@@ -780,13 +783,15 @@ class Recorder:
         """Record from here on; if it comes amid our own code, once that is done."""
         if self._stopping:
             raise program.Stop(0)
+        ours = frame is not None and frame.f_code.co_filename.startswith(OURS)
         if self._waking:
             self._waking = False
+            if not ours:
+                self._end_if_time_is_over()
             return
         self._opening.stop()
         if self._is_copy or self._profiler is None or self._finished:
             return
-        ours = frame is not None and frame.f_code.co_filename.startswith(OURS)
         if self._busy or ours or anyone_amid_torch():
             self._opening.start(SOON_SECONDS, lambda: signal.pthread_kill(self._thread, number))
         else:
