@@ -12,9 +12,11 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -140,16 +142,68 @@ def test_a_launcher_runs_the_script_recorded(tmp_path: Path) -> None:
         "sys.stdout.write(f'rank {dist.get_rank()} {os.environ[\"ROOFLINT\"]}\\n')\n"
         "dist.destroy_process_group()\n"
     )
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        port = str(probe.getsockname()[1])
-    torchrun = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2")
     heard: list[Progress] = []
-    request = request_for(tmp_path, "ddp.py", launcher=(*torchrun, "--master-port", port))
+    request = request_for(tmp_path, "ddp.py", launcher=torchrun())
     folder = run(request, heard.append, threading.Event())
     output = "".join(progress.output for progress in heard)
     assert "rank 0 1" in output and "rank 1 1" in output
     assert json.loads((folder / "meta.json").read_text())["argv"] == ["ddp.py"]
+
+
+# What `torchrun` says of the second rank where rooflint has no part in it; torch aborts a rank that
+# leaves its group behind.
+CRASHES = {"raises": r"-6|1", "exits": "3", "killed": "-9"}
+
+
+@pytest.mark.parametrize("crash", CRASHES)
+def test_when_a_rank_crashes_the_job_ends_as_it_would_and_the_recording_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crash: str
+) -> None:
+    pytest.importorskip("torch")
+    left = temporary_folder(tmp_path, monkeypatch)
+    heard: list[Progress] = []
+    script = str(SCRIPTS / "ranks.py")
+    request = request_for(tmp_path, script, crash, launcher=torchrun())
+    folder = run(request, heard.append, threading.Event())
+    output = "".join(progress.output for progress in heard)
+    assert re.search(rf"rank      : 1 .*\n *exitcode  : ({CRASHES[crash]}) ", output), output
+    assert ("ValueError: rank 1" in output) == (crash == "raises")
+    # The launcher's own code, and why the rank that was recorded ended.
+    assert json.loads((folder / "meta.json").read_text())["exit"] == {
+        "code": 1,
+        "error": "terminated",
+    }
+    recording = rooflint.read_recording(folder)
+    assert (script, line_of("# recorded", SCRIPTS / "ranks.py")) in {
+        (line.path, line.line) for line in recording.lines
+    }
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "meta.json",
+        "sources",
+        "trace.json.gz",
+    ]
+    assert not any(is_alive(pid) for pid in ranks_of(output)) and not left()
+
+
+def test_ranks_that_hear_no_signal_are_gone_soon_after_a_cancel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    left = temporary_folder(tmp_path, monkeypatch)
+    cancelled, said, at_s = threading.Event(), list[str](), list[float]()
+
+    def tell(progress: Progress) -> None:
+        said.append(progress.output)
+        if len(ranks_of("".join(said))) == 2 and not at_s:
+            at_s.append(time.monotonic())
+            cancelled.set()
+
+    request = request_for(tmp_path, str(SCRIPTS / "ranks.py"), "stays", launcher=torchrun())
+    with suppress(ProfileError):  # killed, it keeps what was written by then
+        run(request, tell, cancelled)
+    assert time.monotonic() - at_s[0] < 30  # 3.3 s beside other work; a busy machine takes longer
+    assert not any(is_alive(pid) for pid in ranks_of("".join(said))) and not left()
+    assert not list(tmp_path.rglob("*.part*")) and not list(tmp_path.rglob("*settings*"))
 
 
 def test_a_hostile_script_does_what_it_would_alone_and_its_daemon_lives_on(tmp_path: Path) -> None:
@@ -714,6 +768,28 @@ def request_for(
         launcher=launcher,
         forward_output=False,
     )
+
+
+def torchrun() -> tuple[str, ...]:
+    """Two ranks on this machine, on a port that nobody has."""
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        port = str(probe.getsockname()[1])
+    command = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2")
+    return (*command, "--master-port", port)
+
+
+def ranks_of(output: str) -> list[int]:
+    return [int(pid) for pid in re.findall(r"pid (\d+)\n", output)]
+
+
+def temporary_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """A run's own; what it leaves there, but for what `torchrun` itself always leaves."""
+    own = folder / "temporary"
+    own.mkdir()
+    monkeypatch.setenv("TMPDIR", str(own))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return lambda: [p.name for p in own.iterdir() if not p.name.startswith("torchelastic_")]
 
 
 def ignore(progress: Progress) -> None:
