@@ -198,6 +198,39 @@ def test_names_that_no_file_of_the_project_has_stay_foreign(tmp_path: Path) -> N
     assert "train.py:14 item-in-loop" in warnings(tmp_path, {"train.py": train})
 
 
+def test_what_another_file_imports_late_is_known_to_what_it_calls_then(tmp_path: Path) -> None:
+    files = {
+        "moves.py": """\
+            def move(x):
+                return x.item()
+            """,
+        "lazily.py": """\
+            def chosen():
+                try:
+                    return move
+                except NameError:
+                    return None
+
+            try:
+                print(chosen())
+                from moves import move
+                mover = chosen()
+            except ImportError:
+                mover = None
+            """,
+        "train.py": """\
+            import torch
+            from lazily import mover
+
+            x = torch.ones(3, device="cuda")
+            for step in range(9):
+                x = x * 2
+                mover(x.sum())
+            """,
+    }
+    assert warnings(tmp_path, files) == ["moves.py:2 item-in-loop"]
+
+
 def test_names_of_other_files_are_followed_when_they_are_asked_for(tmp_path: Path) -> None:
     shared = """\
         import torch
