@@ -36,3 +36,8 @@ for step, (x, y) in enumerate(batches):
     if step % 20 == 19:
         print(step, running / 20, f"{running:.4f}")
         running = 0.0
+
+large = 0
+for x, y in batches:
+    large += torch.full((4,), 2**30, dtype=torch.int32, device=device).max().item()
+print(large)

@@ -154,8 +154,10 @@ def _scalar_on_gpu(index: Value) -> bool:
 def _index_parts(index: Value, node: ast.expr) -> list[tuple[Value, ast.expr]]:
     """The components of an index, each with its node."""
     one = index[0] if len(index) == 1 else None
-    if not isinstance(node, ast.Tuple) or not isinstance(one, TupleOf):
+    if not isinstance(one, TupleOf) or one.names == ("slice",):
         return [(index, node)]
+    if not isinstance(node, ast.Tuple):
+        return [(item, node) for item in one.items]
     if len(one.items) != len(node.elts):
         return [(index, node)]
     return list(zip(one.items, node.elts, strict=True))
@@ -273,7 +275,7 @@ def _index_copy(
         "index-copy",
         node,
         frame,
-        (replace(atom, place="gpu"),),
+        (replace(atom, place="gpu", since=None),),  # It is the index that is underlined.
         subject=node,
         reason=f"{what} is copied to the GPU first",
         # A tuple of numbers reads one element and copies nothing.

@@ -6,7 +6,7 @@ import ast
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from rooflint.flow import arrivals, autograd, standard, switches
+from rooflint.flow import arrivals, autograd, libraries, standard, switches
 from rooflint.flow import torch_calls as known
 from rooflint.flow.containers import dict_method, list_method, list_of
 from rooflint.flow.distributions import make_distribution
@@ -212,6 +212,9 @@ def call_named(it: Interpreter, path: str, call: Call) -> Value:
             return (Tensor("gpu", kind="int", ndim=1, since=boxes[0].since),)
     if path.startswith("torchvision.datasets"):
         return (instance_at("torchvision.datasets", it, call),)
+    made = libraries.call_library(it, path, call)
+    if made is not None:
+        return made
     if not name[:1].isupper():
         it.machine.ran_elsewhere()
     return call_unknown(it, call)

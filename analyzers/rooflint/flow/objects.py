@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from rooflint.flow import timing
+from rooflint.flow import libraries, timing
 from rooflint.flow import torch_calls as known
 from rooflint.flow.autograd import CONTEXT, context_method
 from rooflint.flow.compiled import compile_one
@@ -19,6 +19,7 @@ from rooflint.flow.places import (
     call_with,
     device_asked,
     expression_of,
+    instance_at,
     is_false,
     moved,
     names_dtype,
@@ -333,6 +334,10 @@ def call_object(it: Interpreter, one: Instance, call: Call) -> Value:
         return call.arguments[0] if call.arguments else UNKNOWN
     if one.path == "torch.utils.tensorboard.SummaryWriter":
         return UNKNOWN
+    if one.path == libraries.TOKENIZER:
+        return libraries.tokenizer_method(it, "__call__", call)
+    if one.path.startswith(libraries.TRANSFORM):
+        return libraries.call_transform(it, one, call)
     return call_unknown(it, call)
 
 
@@ -372,8 +377,14 @@ def object_method(
             it.machine.waited()
         if name == "record":
             timing.record_event(it.machine, one)
-        if name in ("record_event", "record"):
             return NONE
+        if name == "record_event":
+            given = call.argument(0, "event")
+            event = given or (instance_at("torch.cuda.Event", it, call),)
+            for atom in event:
+                if isinstance(atom, Instance):
+                    timing.record_event(it.machine, atom)
+            return event
         return NUMBER
     if path.startswith("torch.distributions."):
         return distribution_method(it, one, name, call)
@@ -385,6 +396,8 @@ def object_method(
         if name in known.WRITER_METHODS:
             log_values(it, call, "it copies the value to the host", sure=True)
         return NONE
+    if path == libraries.TOKENIZER:
+        return libraries.tokenizer_method(it, name, call)
     if path == "timeit.Timer":
         time_repeated(it, one.facts.get("stmt", UNKNOWN), call)
         return NUMBER

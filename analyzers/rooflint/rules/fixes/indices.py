@@ -23,8 +23,13 @@ def index_by_tensor(file: SourceFile, stop: Stop) -> Iterator[Fix]:
         or isinstance(node.slice, (ast.Tuple, ast.Slice, ast.Starred))
     ):
         return
-    # What is picked is no longer a part of the whole: nothing may write into it.
+    # What is picked is no longer a part of the whole: nothing may write into either.
     parent, scope = parents_in(site.block).get(id(node)), scope_of(file, site)
+    part_of = node.value
+    while isinstance(part_of, (ast.Attribute, ast.Subscript)):
+        part_of = part_of.value
+    if isinstance(part_of, ast.Name) and scope.is_changed_in_place(part_of.id):
+        return
     if isinstance(parent, (ast.Assign, ast.AnnAssign)):
         targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
         for target in targets:

@@ -11,6 +11,7 @@ from rooflint.rules.edits import (
     Scope,
     as_tensor,
     before,
+    called_name,
     counts_steps,
     has_detach,
     indent_of,
@@ -24,6 +25,8 @@ from rooflint.rules.edits import (
 from rooflint.source import SourceFile
 
 _TITLE = "Add it up on the GPU, read it once after the loop"
+_OF_64_BITS = ("sum", "argmax", "argmin", "count_nonzero")
+"""What gives whole numbers of so many bits, whatever it is given."""
 
 
 def add_up_on_device(file: SourceFile, stop: Stop) -> Iterator[Fix]:
@@ -64,6 +67,8 @@ def add_up_on_device(file: SourceFile, stop: Stop) -> Iterator[Fix]:
     suffix = ""
     if kind == "float":
         suffix = ".double()" if has_detach(read) else ".detach().double()"
+    elif not isinstance(read, ast.Call) or called_name(read) not in _OF_64_BITS:
+        suffix = ".long()"  # A sum of fewer bits would start anew from below.
     edits = as_tensor(file, site, suffix)
     indent, after = indent_of(loop.site), line_after(file, loop.site)
     if edits is None or indent is None or after is None:
