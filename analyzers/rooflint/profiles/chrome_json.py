@@ -38,6 +38,8 @@ MOST_CATEGORIES = 200
 Number = int | float | Decimal | str | None
 Label = int | float | str | None
 Id = int | str | None
+Text = Any
+"""The JSON text of a value, as msgspec leaves it; what the standard library made of it."""
 Grouped = Mapping[str, Sequence["Event"]]
 """Events by category, each in the file's order."""
 
@@ -90,25 +92,25 @@ class Args(Protocol):
     @property
     def byte_count(self) -> Id: ...  # bytes
     @property
-    def grid(self) -> object: ...  # grid
+    def grid(self) -> Text: ...  # grid
     @property
-    def block(self) -> object: ...  # block
+    def block(self) -> Text: ...  # block
     @property
-    def dims(self) -> object: ...  # Input Dims
+    def dims(self) -> Text: ...  # Input Dims
     @property
-    def dims_old(self) -> object: ...  # Input dims (until torch 1.8)
+    def dims_old(self) -> Text: ...  # Input dims (until torch 1.8)
     @property
-    def types(self) -> object: ...  # Input type
+    def types(self) -> Text: ...  # Input type
     @property
-    def values(self) -> object: ...  # Concrete Inputs
+    def values(self) -> Text: ...  # Concrete Inputs
     @property
-    def strides(self) -> object: ...  # Input Strides
+    def strides(self) -> Text: ...  # Input Strides
 
 
 _OPERATOR = (
     "external_id", "sequence", "forward_thread", "dims", "dims_old", "types", "values", "strides",
 )  # fmt: skip
-_CALL = ("external_id", "correlation")
+_CALL = ("correlation",)
 _WORK = (
     "external_id", "external_id_old", "correlation", "device", "stream", "byte_count", "grid",
     "block",
@@ -530,14 +532,6 @@ def _args_type(names: Iterable[str]) -> Any:
     return cast(Any, msgspec).defstruct("Args", fields, rename=rename, frozen=True, gc=False)
 
 
-def text_of(*arguments: object) -> bytes | None:
-    """The JSON text of arguments as msgspec left it; `None` of what is decoded already."""
-    try:
-        return b"\n".join(cast("tuple[bytes, ...]", arguments))
-    except TypeError:
-        return None
-
-
 def values_of(*arguments: object) -> list[Any]:
     """What they say, whichever decoder made them; `None` is what was not recorded."""
     return [
@@ -567,7 +561,7 @@ _NAMES = {
     "strides": "Input Strides",
 }
 _RAW = frozenset(("dims", "dims_old", "types", "values", "strides", "grid", "block"))
-"""What is decoded by `text_of` and `values_of`."""
+"""Whose text is all that is asked for, or is decoded by `values_of`."""
 _ABSENT = {
     **dict.fromkeys(("correlation", "external_id", "external_id_old"), -1),
     **dict.fromkeys(("sequence", "byte_count"), -1),

@@ -73,7 +73,8 @@ def find_turns(
     others = [thread for thread in sorted({*launches} - {main}) if launches[thread]]
     if not others:
         return [main]
-    busy = union(turns[main].busy)
+    busy_ns = turns[main].busy_ns
+    busy = union(zip(busy_ns[::2], busy_ns[1::2], strict=True))
     starts, ends = [start for start, _ in busy], [end for _, end in busy]
 
     def is_busy(moment: float) -> bool:

@@ -24,7 +24,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import compress, count, islice, pairwise
 from math import inf
 from operator import eq, gt
@@ -77,7 +77,8 @@ class Attribution:
     by_function: bool
     """Lines are only those of function definitions, since the trace has no marks."""
     op_ns: dict[int, float] = field(default_factory=dict[int, float])
-    """By place: host time inside of operators, each moment counted once per thread."""
+    """By place, of runs without a GPU: host time inside of operators, each moment counted once per
+    thread."""
     op_ns_by_step: list[dict[int, float]] = field(default_factory=list[dict[int, float]])
     """The same for each step by itself."""
     self_ns: dict[int, float] = field(default_factory=dict[int, float])
@@ -85,7 +86,7 @@ class Attribution:
     python_ns: dict[int, float] = field(default_factory=dict[int, float])
     """By place: how much of `self_ns` was outside of operators, whoever is charged with them, and
     not the recorder's own either."""
-    works: list[int] = field(default_factory=list[int])
+    works: array[int] = field(default_factory=lambda: array("i"))
     """Rows of the outermost operators whose work the shapes tell, for runs without a GPU."""
     waiting_thread: dict[int, int] = field(default_factory=dict[int, int])
     """By thread of the autograd engine: the one whose lines wait for it."""
@@ -103,13 +104,13 @@ class Turns:
 
     work_count: int = 0
     """Operators and calls."""
-    busy: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
-    """From when to when these took, but for those inside of others."""
+    busy_ns: array[float] = field(default_factory=lambda: array("d"))
+    """From when to when these took, but for those inside of others: starts and ends in turn."""
     leads: bool = False
     """It ran lines or annotations."""
     follows: bool = False
     """It ran backward nodes."""
-    rows: list[int] = field(default_factory=list[int])
+    rows: array[int] = field(default_factory=lambda: array("i"))
     """In order: those at which another line may come to run. Not only in the window."""
 
 
@@ -126,17 +127,10 @@ def attribute(
     return _Sweep(timeline, window_ns, function_names, step_starts_ns).run()
 
 
-class _Spot(NamedTuple):
-    """Where something is on the host, as the sweep knows it: names and nodes, no lines yet."""
-
-    base: int
-    """The name of a mark, or a backward node (negative from -2), or `NOWHERE`."""
-    inside: int
-    """The name of the innermost mark of a library below it, or `NOWHERE`."""
-    module: str | None
-    of: Pass
-
-
+_Spot = tuple[int, int, str | None, Pass]
+"""Where something is on the host, as the sweep knows it: names and nodes, no lines yet. The name
+of a mark, or a backward node (negative from -2), or `NOWHERE`; the name of the innermost mark of a
+library below it, or `NOWHERE`; the module; the pass."""
 _Frame = tuple[float, int, int, int, int, int | None, Pass, tuple[int, ...], bool]
 """What is open around an event: its end; the spot of the innermost mark or `NOWHERE`; its spot,
 likewise; the innermost operator, and that whose work the shapes tell, or -1; the spot that this
@@ -152,6 +146,8 @@ _GRAPH = re.compile(
 )
 _NODE = "autograd::engine::evaluate_function: "
 _ACCUMULATE = "AccumulateGrad"
+_CHUNK = 4096
+"""Rows that are looked at together."""
 _SMALL_MODULES = re.compile(r"[/\\]torch[/\\]nn[/\\]modules[/\\](?!transformer\.py)")
 """Those of torch that models are built of: which of them ran says less than what called it."""
 _SMALL_CLASSES = re.compile(
@@ -177,13 +173,15 @@ class _Sweep:
         self.step_starts_ns = step_starts_ns
         host = timeline.host
         count = len(host)
+        self.on_cpu = timeline.device_kind == "cpu"
         self.place_of = [NOWHERE] * count
         self.op_of = array("i", [-1]) * count
         self.work_op_of = array("i", [-1]) * count
         self.by_function = not timeline.marks and bool(timeline.functions)
         self.line_kind = FUNCTION if self.by_function else MARK
         self.nodes: list[tuple[int, int]] = []  # (forward thread as torch numbers it, sequence)
-        self.node_numbers: dict[tuple[int, int], int] = {}
+        self.node_spots: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        """By forward thread and sequence number."""
         self.spots: list[_Spot] = []
         self.spot_numbers: dict[_Spot, int] = {}
         self.line_spots: defaultdict[Pass, dict[int, int]] = defaultdict(dict)
@@ -197,8 +195,9 @@ class _Sweep:
         self.called_marks: defaultdict[int, int] = defaultdict(int)
         self.gaps_ns: list[float] = []
         """Between one line of a function that was called and its next."""
-        self.works: list[int] = []
-        self.backward_starts: dict[tuple[int, float], int] = {}  # (thread, ns) → forward thread
+        self.works = array("i")
+        self.backward_starts: defaultdict[int, dict[float, int]] = defaultdict(dict)
+        """By thread and ns: the forward thread."""
         self.node_threads: defaultdict[int, Counter[int]] = defaultdict(Counter)
         """Of threads that run nodes: how often for which forward thread."""
         self.loose: defaultdict[int, array[int]] = defaultdict(lambda: array("i"))
@@ -230,8 +229,11 @@ class _Sweep:
 
     def run(self) -> Attribution:
         rows_by_thread = self._rows_by_thread()
-        for thread, rows in enumerate(rows_by_thread):
-            self._sweep(thread, rows, self._sort(rows))
+        for thread, unsorted in enumerate(rows_by_thread):
+            rows = unsorted.tolist()
+            starts = self._sort(rows)
+            rows_by_thread[thread] = array("i", rows)
+            self._sweep(thread, rows, starts)
         self.thread_of = self._forward_threads()
         self.waiting_thread = self._waiting_threads()
         self._place_loose(rows_by_thread)
@@ -260,7 +262,10 @@ class _Sweep:
             waiting_thread=self.waiting_thread,
             forward_threads=self.thread_of,
             turns=self.turns,
-            find_lines_by_sequence=self._lines_by_sequence,
+            # What else the sweep needed is forgotten: it is more than the timeline.
+            find_lines_by_sequence=partial(
+                _lines_by_sequence, dict(self.forward), self.spots, self.timeline.marks
+            ),
         )
 
     def _python_ns(self) -> dict[int, float]:
@@ -272,20 +277,16 @@ class _Sweep:
             for place, ns in self.self_ns.items()
         }
 
-    def _lines_by_sequence(self) -> dict[int, tuple[str, int]]:
-        """Numbers are counted by thread: one that two threads used for two lines is left out."""
-        found: defaultdict[int, set[tuple[str, int]]] = defaultdict(set)
-        for spots in self.forward.values():
-            for sequence, place in spots.items():
-                base = self.spots[place].base if place >= 0 else NOWHERE
-                if base in self.timeline.marks:
-                    found[sequence].add(self.timeline.marks[base])
-        return {sequence: next(iter(lines)) for sequence, lines in found.items() if len(lines) == 1}
-
-    def _rows_by_thread(self) -> list[list[int]]:
-        by_thread: list[list[int]] = [[] for _ in self.timeline.threads.values]
-        for row, thread in enumerate(self.timeline.host.thread):
-            by_thread[thread].append(row)
+    def _rows_by_thread(self) -> list[array[int]]:
+        threads = self.timeline.host.thread
+        by_thread = [array("i") for _ in self.timeline.threads.values]
+        for begin in range(0, len(threads), _CHUNK):
+            own = threads[begin : begin + _CHUNK]
+            if own == own[:1] * len(own):  # Traces are written thread by thread.
+                by_thread[own[0]].extend(range(begin, begin + len(own)))
+            else:
+                for row, thread in enumerate(own, begin):
+                    by_thread[thread].append(row)
         return by_thread
 
     def _sort(self, rows: list[int]) -> list[float]:
@@ -303,6 +304,12 @@ class _Sweep:
         done = -1
         for tie in list(compress(count(), map(eq, starts, islice(starts, 1, None)))):
             if tie >= done:
+                done = bisect_right(starts, starts[tie], tie, min(tie + 3, len(starts)))
+                earlier_ns = end[rows[tie + 1]] - end[rows[tie]]
+                if earlier_ns and done == tie + 2:  # Two, and one of them ends earlier: most are.
+                    if earlier_ns > 0:
+                        rows[tie:done] = rows[tie + 1], rows[tie]
+                    continue
                 done = bisect_right(starts, starts[tie], tie)
                 rows[tie:done] = sorted(
                     rows[tie:done],
@@ -319,12 +326,12 @@ class _Sweep:
         is_region, is_graph = self.is_region, self.is_graph
         is_collective = self.is_collective
         is_special = [*map(max, is_node, is_accumulation, is_graph, is_collective)]
-        has_work = timeline.shapes.known
+        on_cpu, has_work = self.on_cpu, timeline.shapes.known
         line_kind, checkpoints = self.line_kind, self.checkpoints
         op_ns, self_ns, within_ns = self.op_ns, self.self_ns, self.within_ns
         called_marks, gaps_ns = self.called_marks, self.gaps_ns
         turns = self.turns[thread]
-        busy, turning = turns.busy, turns.rows
+        busy_ns, turning = turns.busy_ns, turns.rows
         stack = [_OUTSIDE]
         closed: tuple[float, int] | _Frame = _OUTSIDE
         until, mark, spot, op, work_op, charged, of, callers, accumulates = _OUTSIDE
@@ -337,6 +344,7 @@ class _Sweep:
         end: float
         next_start: float
         served, loose, forward = self.node_threads[thread], self.loose[thread], self.forward[thread]
+        node_spots, backward_starts = self.node_spots, self.backward_starts[thread]
         for step, begin, stop in self._parts(starts):
             counts = step is not None
             own = rows[begin:stop]
@@ -368,55 +376,63 @@ class _Sweep:
                     if spot == NOWHERE:
                         loose.append(row)
                     if counts and charged is None:
-                        busy.append((start, end))
+                        busy_ns.append(start)
+                        busy_ns.append(end)
                     continue
                 if end > until:  # What says that it ended later would be counted twice.
                     end = until
                 duration = end - start
                 if kind == OP:
                     sequence = links[row]
-                    if forwards[row]:
-                        turning.append(row)
-                        turns.follows = turns.follows or counts
-                        if sequence >= 0:
-                            spot = last_node = self._node(forwards[row], sequence)
-                            self.backward_starts[thread, start] = forwards[row]
+                    if sequence >= 0 or is_special[name]:
+                        if forwards[row]:
+                            turning.append(row)
+                            turns.follows = turns.follows or counts
+                            node = node_spots[forwards[row]].get(sequence)
+                            spot = self._node(forwards[row], sequence) if node is None else node
+                            last_node = spot
+                            backward_starts[start] = forwards[row]
                             served[forwards[row]] += 1
                             of = BACKWARD
-                    elif is_special[name]:
-                        turning.append(row)
-                        if is_accumulation[name]:
-                            spot, of, accumulates = last_node, BACKWARD, True
-                        elif accumulates and is_collective[name]:
-                            spot = mark
-                        elif is_node[name]:
-                            spot, of = self._node_within(rows, starts, row), BACKWARD
+                        elif is_special[name]:
+                            turning.append(row)
+                            if is_accumulation[name]:
+                                spot, of, accumulates = last_node, BACKWARD, True
+                            elif accumulates and is_collective[name]:
+                                spot = mark
+                            elif is_node[name]:
+                                spot, of = self._node_within(rows, starts, row), BACKWARD
+                            else:
+                                if is_graph[name] and callers:
+                                    spot = callers[-1]
+                                if sequence >= 0:
+                                    forward[sequence] = spot
                         else:
-                            if is_graph[name] and callers:
-                                spot = callers[-1]
-                            if sequence >= 0:
-                                forward[sequence] = spot
-                    elif sequence >= 0:
-                        forward[sequence] = spot
-                    shape = shapes[row]
-                    if shape >= 0:
-                        if shape > 0:
-                            work_op = row
-                        if counts and start >= worked_until and has_work(shape):
-                            self.works.append(row)
-                            worked_until = end
+                            forward[sequence] = spot
+                    elif next_start >= end and charged is not None and not on_cpu:
+                        place_of[row] = spot  # Its time is that of the operator around it.
+                        closed = _OUTSIDE
+                        continue
                     if counts:
                         if charged is None:
-                            busy.append((start, ends[row]))
-                            op_ns[spot] += duration
+                            busy_ns.append(start)
+                            busy_ns.append(ends[row])
                             if mark != NOWHERE:
                                 within_ns[mark] += duration
-                        elif charged != spot:
-                            op_ns[spot] += duration
-                            op_ns[charged] -= duration
+                        if on_cpu:
+                            if charged != spot:
+                                op_ns[spot] += duration
+                                if charged is not None:
+                                    op_ns[charged] -= duration
+                            shape = shapes[row]
+                            if shape >= 0 and start >= worked_until and has_work(shape):
+                                self.works.append(row)
+                                worked_until = end
                         charged = spot
                     else:
                         charged = None
+                    if shapes[row] > 0:
+                        work_op = row
                     if is_region[name]:
                         callers = (*callers, spot)
                     op = row
@@ -431,7 +447,8 @@ class _Sweep:
                             if closed[1] not in (mark, NOWHERE):
                                 gaps_ns.append(start - closed[0])
                         if charged is not None:
-                            op_ns[charged] -= duration
+                            if on_cpu:
+                                op_ns[charged] -= duration
                             if mark != NOWHERE:
                                 within_ns[mark] -= duration
                     if len(callers) > 1 and callers[-1] == spot:
@@ -472,7 +489,7 @@ class _Sweep:
         spots = self.line_spots[of]
         spot = spots.get(name)
         if spot is None:
-            spot = spots[name] = self._spot(_Spot(name, NOWHERE, None, of))
+            spot = spots[name] = self._spot((name, NOWHERE, None, of))
         return spot
 
     def _library_spot(self, outer: int, name: int, of: Pass) -> int:
@@ -483,7 +500,7 @@ class _Sweep:
             if inside == NOWHERE or name not in self.small_modules:
                 inside, module = name, self.modules.get(name, module)
             own_pass = RECOMPUTE if of == RECOMPUTE else own_pass
-            spot = self._spot(_Spot(base, inside, module, own_pass))
+            spot = self._spot((base, inside, module, own_pass))
             self.library_spots[outer, name, of] = spot
         return spot
 
@@ -504,13 +521,13 @@ class _Sweep:
         return NOWHERE
 
     def _node(self, forward_thread: int, sequence: int) -> int:
-        key = (forward_thread, sequence)
-        number = self.node_numbers.get(key)
-        if number is None:
-            base = -2 - len(self.nodes)
-            self.nodes.append(key)
-            number = self.node_numbers[key] = self._spot(_Spot(base, NOWHERE, None, BACKWARD))
-        return number
+        spots = self.node_spots[forward_thread]
+        spot = spots.get(sequence)
+        if spot is None:
+            spot = spots[sequence] = len(self.spots)
+            self.spots.append((-2 - len(self.nodes), NOWHERE, None, BACKWARD))
+            self.nodes.append((forward_thread, sequence))
+        return spot
 
     def _spot(self, spot: _Spot) -> int:
         number = self.spot_numbers.get(spot)
@@ -529,7 +546,7 @@ class _Sweep:
                     waiting[thread] = caller
         return waiting
 
-    def _place_loose(self, rows_by_thread: list[list[int]]) -> None:
+    def _place_loose(self, rows_by_thread: list[array[int]]) -> None:
         """What an engine's thread does outside of nodes (DDP ends its communication there) to the
         line that waits for the backward pass."""
         host = self.timeline.host
@@ -581,6 +598,7 @@ class _Sweep:
                 lines[name] = (path, line, None)
         insides = self.timeline.library_marks
         number: dict[int, int] = {}
+        found: dict[_Spot, int] = {}
         for raw, (base, inside, module, of) in enumerate(self.spots):
             seen = 0
             # A node of a double backward was made by a backward operator: follow it to its line.
@@ -589,14 +607,18 @@ class _Sweep:
                 forward = self._forward(self.thread_of.get(forward_thread, -1), sequence)
                 if forward == NOWHERE:
                     break
-                made_at = self.spots[forward]
-                base = made_at.base
-                inside = made_at.inside if inside == NOWHERE else inside
-                module = module or made_at.module
+                base, made_inside, made_module, _ = self.spots[forward]
+                inside = made_inside if inside == NOWHERE else inside
+                module = module or made_module
                 seen += 1
             if base >= 0:
-                path, line, function = lines[base]
-                number[raw] = add(Place(path, line, of, function, insides.get(inside), module))
+                spot = base, inside, module, of
+                known_as = found.get(spot)
+                if known_as is None:
+                    path, line, function = lines[base]
+                    place = Place(path, line, of, function, insides.get(inside), module)
+                    known_as = found[spot] = add(place)
+                number[raw] = known_as
         return places, line_of, number
 
     def _forward(self, thread: int, sequence: int) -> int:
@@ -631,7 +653,7 @@ class _Sweep:
         arrows = zip(flows.id, flows.begins, flows.thread, flows.ns, strict=True)
         for number, begins, thread, moment_ns in arrows:
             if not begins and number in begun and ends_of[number] == 2:
-                forward_thread = self.backward_starts.get((thread, moment_ns))
+                forward_thread = self.backward_starts[thread].get(moment_ns)
                 if forward_thread is not None:
                     votes[forward_thread][begun[number]] += 1
         sequences: defaultdict[int, set[int]] = defaultdict(set)
@@ -649,3 +671,18 @@ class _Sweep:
             for forward_thread, counts in votes.items()
             if counts
         }
+
+
+def _lines_by_sequence(
+    forward: Mapping[int, Mapping[int, int]],
+    spots: Sequence[_Spot],
+    marks: Mapping[int, tuple[str, int]],
+) -> dict[int, tuple[str, int]]:
+    """Numbers are counted by thread: one that two threads used for two lines is left out."""
+    found: defaultdict[int, set[tuple[str, int]]] = defaultdict(set)
+    for of_thread in forward.values():
+        for sequence, spot in of_thread.items():
+            base = spots[spot][0] if spot >= 0 else NOWHERE
+            if base in marks:
+                found[sequence].add(marks[base])
+    return {sequence: next(iter(lines)) for sequence, lines in found.items() if len(lines) == 1}

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
 
-from rooflint.profiles.chrome_json import Args, text_of
+from rooflint.profiles.chrome_json import Args
 
 Dims = tuple[int, ...]
 
@@ -52,8 +52,9 @@ class ShapeTable:
 
     def number(self, name: str, args: Args) -> int:
         """Which entry of the table a call is, of an operator with a rule; -1: it has no shapes."""
-        text = text_of(args.dims, args.dims_old, args.types, args.values, args.strides)
-        if text is None:
+        try:
+            text = b"\n".join((args.dims, args.dims_old, args.types, args.values, args.strides))
+        except TypeError:  # They are no text any more.
             return self._number(name, args)
         number = self._by_text.get((name, text))
         if number is None:
@@ -541,7 +542,8 @@ _FREE = frozenset(
 
 def _key(value: object) -> bytes:
     """The JSON text of an argument, whichever decoder made it; empty if it was not recorded."""
-    text = text_of(value)
-    if text is None:
+    try:
+        text = b"".join((cast(bytes, value),))
+    except TypeError:
         text = json.dumps(value, default=float).encode()
     return b"" if text == b"null" else text

@@ -12,12 +12,13 @@ import re
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from itertools import compress
 from math import inf
-from typing import Any, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
 from urllib.parse import quote, unquote
 
 from rooflint.profiles.chrome_json import (
@@ -28,7 +29,6 @@ from rooflint.profiles.chrome_json import (
     Grouped,
     Label,
     Number,
-    text_of,
     values_of,
 )
 from rooflint.profiles.shapes import ASKED, ShapeTable
@@ -263,6 +263,13 @@ class _Known(dict[_Key, _Value]):
         return value
 
 
+class _Timed(Protocol):
+    """An event whose time is spelled as a number."""
+
+    @property
+    def ts(self) -> float: ...
+
+
 class _Reader:
     """Turns events into rows: those of one category together, a column at a time."""
 
@@ -325,26 +332,17 @@ class _Reader:
         self, events: Sequence[Event]
     ) -> tuple[Sequence[Event], Sequence[float], Sequence[float]]:
         """The events that have a time, with it."""
+        lengths_us = cast("list[float]", [event.dur for event in events])
         try:
-            us = cast("list[float]", [event.ts for event in events])
-            lengths_us = cast("list[float]", [event.dur for event in events])
             if min(lengths_us) < 0:
                 return self._odd_times(events)
-            at_least, below = 0.0, _WHOLE
-            if not self.in_floats:
-                below = _FAR
-                starts = [round(moment * 1000) for moment in us]
-                columns = zip(starts, lengths_us, strict=True)
-                ends = [start + round(length * 1000) for start, length in columns]
-            else:
+            starts, at_least, below = self._starts(events)
+            columns = zip(starts, lengths_us, strict=True)
+            if self.in_floats:
                 whole = _WHOLE
-                if us[0] * 1000.0 < whole:
-                    starts = [moment * 1000.0 + whole - whole for moment in us]
-                else:
-                    at_least, below = whole, 2 * whole
-                    starts = [moment * 1000.0 for moment in us]
-                columns = zip(starts, lengths_us, strict=True)
                 ends = [start + (length * 1000.0 + whole - whole) for start, length in columns]
+            else:
+                ends = [start + round(length * 1000) for start, length in columns]
             first, last = min(starts), max(ends)
         except (TypeError, ValueError, OverflowError):  # absent, spelled as text, or no number
             return self._odd_times(events)
@@ -354,6 +352,16 @@ class _Reader:
         timeline.start_ns = min(timeline.start_ns, first)
         timeline.end_ns = max(timeline.end_ns, last)
         return events, starts, ends
+
+    def _starts(self, events: Sequence[Event]) -> tuple[list[float], float, float]:
+        """When they start, which is right where all are at least so much, and below so much."""
+        timed = cast("Sequence[_Timed]", events)
+        if not self.in_floats:
+            return [round(event.ts * 1000) for event in timed], 0, _FAR
+        whole = _WHOLE
+        if timed[0].ts * 1000.0 < whole:
+            return [event.ts * 1000.0 + whole - whole for event in timed], 0, whole
+        return [event.ts * 1000.0 for event in timed], whole, 2 * whole
 
     def _odd_times(
         self, events: Sequence[Event]
@@ -408,21 +416,18 @@ class _Reader:
         host.end_ns.extend(self._column(ends))
         host.name.extend(array("i", names))
         host.thread.extend(self._threads_of(events))
+        if kind not in (FUNCTION, CALL):
+            self._add_operators(kind, events, names)
+            return
         if kind == FUNCTION:
             host.kind.extend(array("b", map(functions.__getitem__, names)))
-            host.external_id.extend(_NONE * count)
+            host.link.extend(_NONE * count)
         else:
-            host.external_id.extend(_ids([event.args.external_id for event in events]))
-        if kind == CALL:
             host.kind.extend(_CALL * count)
             host.link.extend(_ids([event.args.correlation for event in events]))
-        elif kind == FUNCTION:
-            host.link.extend(_NONE * count)
-        if kind in (FUNCTION, CALL):
-            host.forward_thread.extend(_NO_THREAD * count)
-            host.shape.extend(_NO_SHAPE * count)
-        else:
-            self._add_operators(kind, events, names)
+        host.external_id.extend(_NONE * count)
+        host.forward_thread.extend(_NO_THREAD * count)
+        host.shape.extend(_NO_SHAPE * count)
 
     def _column(self, moments: Sequence[float]) -> array[float]:
         return array("d", moments) if self.in_floats else _in_integers(moments)
@@ -443,8 +448,9 @@ class _Reader:
         if kind == ANNOTATION:
             kinds = kinds.replace(_OP, _ANNOTATION)
         host.kind.frombytes(kinds)
+        host.external_id.extend(_ids([event.args.external_id for event in events]))
         links = _ids([event.args.sequence for event in events])
-        if kinds.count(_OP) < count:
+        if max(compress(links, kinds), default=-1) >= 0:  # Only operators have one.
             pairs = zip(links, kinds, strict=True)
             links = array("q", [link if own == OP else -1 for link, own in pairs])
         threads = [event.args.forward_thread for event in events]
@@ -530,9 +536,17 @@ class _Reader:
         flows.begins.extend(array("b", [phase == "s" for phase in phases]))
         flows.id.extend(_ids([event.id for event in events]))
         flows.thread.extend(self._threads_of(events))
+        moments = self._moments_of(events)  # after which the column may be another one
+        flows.ns.extend(self._column(moments))
+
+    def _moments_of(self, events: Sequence[Event]) -> list[float]:
+        with suppress(TypeError, ValueError, OverflowError):
+            moments, at_least, below = self._starts(events)
+            if at_least <= min(moments) and max(moments) < below:
+                return moments
         moments = [to_ns(event.ts) for event in events]
         self._make_exact(min(moments), max(moments))
-        flows.ns.extend(self._column(moments))
+        return moments
 
     def _add_thread(self, thread: tuple[Label, Label]) -> int:
         """One number per thread, whether the trace spells its id as a number or as a string."""
@@ -550,14 +564,18 @@ class _Reader:
         )
 
     def _launch_shape(self, args: Args) -> int:
-        text = text_of(args.grid, args.block)
-        number = None if text is None else self.launch_shapes.get(text)
+        try:
+            text = b"\n".join((args.grid, args.block))
+        except TypeError:  # They are no text any more.
+            return self._new_launch_shape(args)
+        number = self.launch_shapes.get(text)
         if number is None:
-            grid, block = values_of(args.grid, args.block)
-            number = self.timeline.launch_shapes.number((to_dim3(grid), to_dim3(block)))
-            if text is not None:
-                self.launch_shapes[text] = number
+            number = self.launch_shapes[text] = self._new_launch_shape(args)
         return number
+
+    def _new_launch_shape(self, args: Args) -> int:
+        grid, block = values_of(args.grid, args.block)
+        return self.timeline.launch_shapes.number((to_dim3(grid), to_dim3(block)))
 
     def _add_name(self, text: str) -> int:
         timeline = self.timeline
