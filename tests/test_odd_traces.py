@@ -141,6 +141,15 @@ def test_text_without_an_end_of_an_event_is_left_early(
     assert any("cut off" in note for note in recording.notes)
 
 
+def test_gzip_files_that_follow_each_other_are_one_trace(tmp_path: Path) -> None:
+    """As gzip itself says; and tapes leave zeros behind them."""
+    text = json.dumps({"traceEvents": two_kernels().events}).encode()
+    packed = gzip.compress(text[:300]) + gzip.compress(text[300:]) + bytes(700)
+    recording = read(save(tmp_path, packed, "trace.json.gz"))
+    assert costs(recording) == EXPECTED
+    assert recording.notes == read(save(tmp_path, text)).notes
+
+
 @pytest.mark.usefixtures("decoder")
 @pytest.mark.timeout(20)
 def test_a_packed_trace_that_is_damaged_is_refused(tmp_path: Path) -> None:

@@ -15,6 +15,9 @@ from .timing import ROOT
 
 HOME = Path(os.environ.get("ROOFLINT_BENCH") or ROOT / ".cache" / "bench")
 PYTHON = HOME / "tools" / "bin" / "python"
+HTA = HOME / "hta" / "bin" / "python"
+"""Of an environment that has HolisticTraceAnalysis and pandas before 3, if anybody made one: they
+bring half a gigabyte, so nobody is made to fetch them."""
 
 TOOLS = ("pyflakes==4.1.0", "torchfix==0.7.0", "ruff==0.17.6", "msgspec==0.23.0")
 PACKAGES = """

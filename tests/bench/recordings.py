@@ -20,10 +20,12 @@ from pathlib import Path
 from typing import Any
 
 if __package__:
-    from .timing import Row, in_turn, row, spent
+    from .peers import HTA
+    from .timing import Row, Spent, in_turn, medians, rooflint, row, spent
 else:
     sys.path.insert(0, str(Path(__file__).parents[2]))
-    from tests.bench.timing import Row, in_turn, row, spent
+    from tests.bench.peers import HTA
+    from tests.bench.timing import Row, Spent, in_turn, medians, rooflint, row, spent
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "tests" / "profiles" / "recordings" / "line_trace.json.gz"
@@ -36,6 +38,11 @@ def measure(runs: int, events: int = 1_000_000) -> Iterator[Row]:
         # By another process: what it needs would count as memory of those that are started here.
         spent([*worker("make", trace), "--events", str(events)])
         yield from of_trace(trace, f"{events:,} events", runs)
+    with tempfile.TemporaryDirectory() as name:
+        trace = Path(name) / "trace.json"
+        spent([*worker("make", trace), "--events", str(5 * events)])
+        read = spent(worker("read", trace))
+        yield row(f"all of {5 * events:,} events, memory", read.peak_mib, "MiB")
 
 
 def of_trace(trace: Path, what: str, runs: int) -> Iterator[Row]:
@@ -55,6 +62,32 @@ def of_trace(trace: Path, what: str, runs: int) -> Iterator[Row]:
     in_turn(1, {"first": worker("open", trace)})
     again = in_turn(runs, {"again": worker("open", trace)})["again"]
     yield row(f"{what}, opened again", again.wall_s, "s", took["read"].wall_s)
+    yield from of_reports(trace, what, runs, decode)
+    if HTA.exists():
+        yield of_hta(trace, what, took["lines"])
+
+
+def of_reports(trace: Path, what: str, runs: int, decode: Spent) -> Iterator[Row]:
+    """The whole command, of a trace that was never opened, and of one that was."""
+    command = rooflint("report", str(trace))
+
+    def cold() -> Spent:
+        for kept in trace.parent.glob(".*.rooflint"):
+            kept.unlink()
+        return spent(command)
+
+    took = medians(runs, {"cold": cold, "again": lambda: spent(command)})
+    yield row(f"`rooflint report` of {what}, CPU", took["cold"].cpu_s, "CPU s", decode.cpu_s)
+    yield row(f"`rooflint report` of {what} again, CPU", took["again"].cpu_s, "CPU s", decode.cpu_s)
+
+
+def of_hta(trace: Path, what: str, lines: Spent) -> Row:
+    """HTA's load alone, without what it imports; once, since it takes a minute or two."""
+    begin = "from hta.trace_analysis import TraceAnalysis"
+    files, folder = {0: trace.name}, str(trace.parent)
+    load = f"{begin}; TraceAnalysis(trace_files={files!r}, trace_dir={folder!r})"
+    imported, loaded = (spent([str(HTA), "-c", code]).cpu_s for code in (begin, load))
+    return row(f"lines of {what}, against HTA's load", lines.cpu_s, "CPU s", loaded - imported)
 
 
 def worker(mode: str, path: Path) -> list[str]:

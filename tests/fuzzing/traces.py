@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import json
 import lzma
+import zlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -35,7 +36,7 @@ def case(dice: Random, folder: Path) -> None:
     if dice.random() < 0.3:
         chrome_json.msgspec = None
     try:
-        with no_fault(), soon(max(2 * MOST_EVENTS, len(data) // EVENT_BYTES)):
+        with no_fault(), soon(max(2 * MOST_EVENTS, _unpacked_bytes(data) // EVENT_BYTES)):
             recording = refused(lambda: rooflint.read_recording(path))
             if recording is not None:
                 check_recording(recording, folder)
@@ -43,6 +44,21 @@ def case(dice: Random, folder: Path) -> None:
             _both_alike(path)
     finally:
         chrome_json.PIECE_BYTES, chrome_json.msgspec = before
+
+
+def _unpacked_bytes(data: bytes) -> int:
+    """How much there is to read; of what is damaged, up to there."""
+    if data.startswith(b"\x1f\x8b"):
+        unpack = zlib.decompressobj(zlib.MAX_WBITS + 16).decompress
+    elif data.startswith(b"\xfd7zXZ\x00"):
+        unpack = lzma.LZMADecompressor().decompress
+    else:
+        return len(data)
+    count = 0
+    with contextlib.suppress(zlib.error, lzma.LZMAError, EOFError):
+        for begin in range(0, len(data), 64):
+            count += len(unpack(data[begin : begin + 64]))
+    return max(count, len(data))
 
 
 def _both_alike(path: Path) -> None:

@@ -6,7 +6,7 @@ import gzip
 import lzma
 import zlib
 from collections.abc import Generator, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from io import BufferedIOBase, BufferedReader
 from pathlib import Path
 from queue import Empty, Queue
@@ -44,16 +44,14 @@ def read_pieces(path: Path, size: int) -> Generator[bytes]:
     Of a packed file that is cut off, all that can be unpacked; then it raises `EOFError`.
     """
     with open_packed(path) as file:
-        if isinstance(file, BufferedReader):
-            yield from _pieces(file, size)
-            return
-        if not isinstance(file, gzip.GzipFile):
-            yield from _ahead(_pieces(file, size))
-            return
-    with path.open("rb") as packed:
-        for block in _ahead(_unzipped(packed)):
-            for begin in range(0, len(block), size):
-                yield block[begin : begin + size]
+        if isinstance(file, gzip.GzipFile):
+            with closing(_ahead(_unzipped(path))) as blocks:
+                for block in blocks:
+                    for begin in range(0, len(block), size):
+                        yield block[begin : begin + size]
+        else:
+            pieces = _pieces(file, size)
+            yield from pieces if isinstance(file, BufferedReader) else _ahead(pieces)
 
 
 def _pieces(file: BufferedIOBase, size: int) -> Generator[bytes]:
@@ -73,21 +71,22 @@ def _pieces(file: BufferedIOBase, size: int) -> Generator[bytes]:
     yield b"".join(parts)
 
 
-def _unzipped(file: BufferedIOBase) -> Generator[bytes]:
+def _unzipped(path: Path) -> Generator[bytes]:
     """What a gzip file holds, much at a time: a thread that has unpacked something waits for its
-    turn, and what reads has time to run dry where that comes too often."""
+    turn, and where that comes often, who reads waits for it."""
     unpacker = zlib.decompressobj(_GZIP)
-    while packed := file.read(_PACKED_BYTES):
-        while packed:
-            if unpacker.eof:  # After it there may be another one, or padding.
-                packed = packed.lstrip(b"\0")
-                if not packed:
-                    break
-                unpacker = zlib.decompressobj(_GZIP)
-            block = unpacker.decompress(packed, _BLOCK_BYTES)
-            packed = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
-            if block:
-                yield block
+    with path.open("rb") as file:
+        while packed := file.read(_PACKED_BYTES):
+            while packed:
+                if unpacker.eof:  # After it there may be another one, or padding.
+                    packed = packed.lstrip(b"\0")
+                    if not packed:
+                        break
+                    unpacker = zlib.decompressobj(_GZIP)
+                block = unpacker.decompress(packed, _BLOCK_BYTES)
+                packed = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
+                if block:
+                    yield block
     while block := unpacker.decompress(b"", _BLOCK_BYTES):
         yield block
     if not unpacker.eof:
