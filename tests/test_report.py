@@ -20,6 +20,8 @@ from rooflint.model import (
     Report,
     SourceSpan,
 )
+from rooflint.outputs.text import render
+from rooflint.profiles.python_time import LineTime, with_python_beside
 from rooflint.report import cost_sentence, make_report, measured_severity
 
 
@@ -387,6 +389,50 @@ def test_what_is_known_of_python_beside_torch_is_the_gain_and_names_its_line():
     assert report.gains[0].line == 2
     assert report.gains[0].saves_us == pytest.approx(4_000)
     assert report.lines[1].line == 2  # 3 ms of it, in a step of 10 ms
+
+
+@pytest.mark.parametrize("plain_step_us", [90_000, 600_000])
+def test_no_line_takes_longer_beside_operators_than_it_did_while_recorded(plain_step_us: float):
+    # Of 100 ms, line 2 takes 1 ms, half of it in operators; its first step imported for 0.4 s.
+    lines = (
+        LineCost(PATH, 1, forward_us=97_000, cpu_us=98_000, beside_ratio=0.01),
+        LineCost(PATH, 2, forward_us=500, cpu_us=1_000, beside_ratio=0.5),
+    )
+    looked = {(PATH, 1): LineTime(6e5, 6e5, 0), (PATH, 2): LineTime(4e5, 4e5, 0)}
+    recording = recording_of(*lines, device=CPU, step_us=100_000)
+    recording = with_python_beside(recording, looked, plain_step_us, quiet=())
+    assert recording.lines[1].python_us == pytest.approx(500)
+    assert recording.operators_us + recording.beside_operators_us <= recording.window_us
+
+
+def test_lines_without_marks_share_what_the_recorded_steps_have_left():
+    # 60 of 100 ms are operators; line 2 has no range, and had two thirds of the looks.
+    line = LineCost(PATH, 1, forward_us=60_000, cpu_us=60_000, beside_ratio=0.0)
+    looked = {(PATH, 1): LineTime(3e5, 3e5, 0), (PATH, 2): LineTime(6e5, 6e5, 0)}
+    recording = recording_of(line, device=CPU, step_us=100_000)
+    recording = with_python_beside(recording, looked, 100_000, quiet=[(PATH, 2)])
+    assert recording.lines[1].python_us == pytest.approx(40_000)
+
+
+def test_operators_take_no_more_of_a_step_than_they_took_of_the_recorded_one():
+    line = LineCost(PATH, 1, forward_us=1_000, python_us=2_000)
+    report = report_of(line, device=CPU, step_us=50_000, plain_step_us=10_000)
+    assert report.step.reason.startswith("torch's operators take 10 % of the time")
+
+
+def test_steps_that_were_slower_before_recording_are_said_to_be_and_what_is_told_is_one_of_them():
+    line = LineCost(PATH, 1, forward_us=9_000, python_us=500)
+    report = report_of(line, device=CPU, step_us=10_000, plain_step_us=60_000)
+    assert "take 95 % of the time" in report.step.reason
+    (note,) = [note for note in report.recording.notes if "before recording began" in note]
+    assert "60 ms" in note and "10 ms" in note
+    assert "step 10 ms while recorded (60 ms before)" in render(report, color=False)
+
+
+def test_operators_that_took_longer_than_a_whole_plain_step_are_said_to_have_been_slowed():
+    line = LineCost(PATH, 1, forward_us=9_000, python_us=500)
+    report = report_of(line, device=CPU, step_us=20_000, plain_step_us=6_000)
+    assert any("Operators took 9 ms of a recorded step" in note for note in report.recording.notes)
 
 
 def test_a_gain_on_the_cpu_is_of_the_step_as_it_is_without_the_recorder():

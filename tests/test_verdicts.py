@@ -9,6 +9,7 @@ import pytest
 from recordings_by_hand import CPU, H100, H200, PATH, recording_of
 
 from rooflint.model import Counters, Device, KernelCost, LineCost, Peaks, Recording
+from rooflint.report import make_report
 from rooflint.verdicts import judge_kernel, judge_line, judge_step
 from rooflint.verdicts.gpus import GPUS, find_peaks
 from rooflint.verdicts.line_work import line_work
@@ -487,11 +488,32 @@ def test_a_line_far_below_the_cpus_roof_is_unknown():
     assert verdict.limiter == "unknown" and verdict.roof_ratio == pytest.approx(0.05)
 
 
-def test_more_bytes_than_main_memory_can_move_are_said_to_come_from_cache():
+def test_more_bytes_than_main_memory_can_move_come_from_cache_and_main_memory_is_no_limit():
     cost = LineCost(PATH, 1, forward_us=1e6, dram_bytes=24e9)
     verdict = cpu_verdict(cost)
-    assert verdict.limiter == "memory-bound" and verdict.roof_ratio == 1.0
-    assert verdict.reason == "done: moves 24 of 20 GB/s, some of it from cache"
+    assert verdict.limiter == "unknown" and verdict.roof_ratio is None
+    assert verdict.reason.startswith("moves 24 GB/s, more than main memory did here (20 GB/s)")
+
+
+def test_a_line_faster_than_the_measured_peak_shows_that_the_peak_is_not_known():
+    # 45 GFLOP/s, and a large product at 19.7, as while other programs have the CPU.
+    fast = LineCost(PATH, 1, forward_us=5e5, flop=22.5e9, dram_bytes=0.1e9, precision="fp32")
+    other = LineCost(PATH, 2, forward_us=5e5, flop=9e9, dram_bytes=0.1e9, precision="fp32")
+    peaks = Peaks({"fp32": 19.7e9}, 20e9, provenance="measured", source="this machine")
+    report = make_report(recording_of(fast, other, device=CPU, step_us=1e6, peaks=peaks))
+    assert report.recording.peaks and report.recording.peaks.of("fp32") is None
+    assert any("19.7 GFLOP/s" in note for note in report.recording.notes)
+    for line in report.lines:
+        assert line.verdict and line.verdict.limiter == "unknown"
+        assert line.verdict.roof_ratio is None and "is not known" in line.verdict.reason
+
+
+def test_a_line_that_is_mostly_python_is_not_judged_by_its_few_operators():
+    # 0.5 ms of operators that move 19 of 20 GB/s, and 5 ms beside them.
+    cost = LineCost(PATH, 1, forward_us=500.0, dram_bytes=9.5e6, python_us=5_000.0)
+    verdict = cpu_verdict(cost, step_us=6_000)
+    assert verdict.limiter == "overhead-bound" and verdict.roof_ratio is None
+    assert "91 % of its time is outside of torch's operators" in verdict.reason
 
 
 def test_a_cpu_run_that_spends_its_time_in_python_says_so():

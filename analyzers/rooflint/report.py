@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,8 +24,14 @@ from rooflint.units import DASH, show_number, show_share, show_us
 from rooflint.verdicts import judge_kernel, judge_line, judge_step
 from rooflint.verdicts.gains import find_gains
 from rooflint.verdicts.line_work import line_work
+from rooflint.verdicts.on_cpu import without_beaten_peaks
 from rooflint.verdicts.roofline import kernel_us, kernel_work, peaks_of
-from rooflint.verdicts.step import launch_idle_ratio, window_us
+from rooflint.verdicts.step import (
+    SLOWER_RATIO,
+    launch_idle_ratio,
+    was_slower_plain,
+    window_us,
+)
 from rooflint.verdicts.sync_bound import GAIN_RATIO
 from rooflint.verdicts.wording import a_step
 
@@ -45,6 +51,9 @@ def make_report(recording: Recording, findings: Iterable[Finding] = ()) -> Repor
     The report's recording has the peaks and the idle times that its verdicts are based on.
     """
     recording = replace(_without_recorder(recording), peaks=peaks_of(recording))
+    recording = replace(recording, notes=(*recording.notes, *_doubts(recording)))
+    if recording.device.kind == "cpu":
+        recording = without_beaten_peaks(recording)
     judged = tuple(
         KernelReport(kernel, judge_kernel(kernel, recording), kernel_work(kernel, recording))
         for kernel in recording.kernels
@@ -88,6 +97,25 @@ def _without_recorder(recording: Recording) -> Recording:
     )
     idle_us = _sooner(recording.idle_us, ratio)
     return replace(recording, lines=lines, idle_us=idle_us, notes=(*recording.notes, note))
+
+
+def _doubts(recording: Recording) -> Iterator[str]:
+    """Times of the run that do not agree with each other, a sentence each."""
+    steps = recording.step_count
+    if was_slower_plain(recording):
+        yield (
+            f"A step took {show_us(recording.plain_step_us or 0.0)} before recording began and"
+            f" {show_us(recording.window_us / steps)} while recorded, though recording only slows"
+            " it: other programs had the machine, or steps differ. Compare lines with each other."
+        )
+    elif _has_time_beside(recording) and recording.plain_step_us:
+        operators_us, whole_us = recording.operators_us, window_us(recording)
+        if operators_us > SLOWER_RATIO * whole_us:
+            yield (
+                f"Operators took {show_us(operators_us / steps)} of a recorded step, and a whole"
+                f" step {show_us(whole_us / steps)} before: they were slowed while recorded, or"
+                " steps differ. Compare lines with each other, not with the step."
+            )
 
 
 def _sooner(idle_us: Mapping[IdleCause, float], ratio: float) -> dict[IdleCause, float]:

@@ -147,7 +147,7 @@ class _Page:
             yield _row(at, time, *waits, share, "")
             return
         yield _row(at, time, *waits, share, self._verdict(verdict))
-        if verdict and not (self._on_cpu and verdict.limiter == "unknown"):
+        if verdict and not (self._on_cpu and _is_far_below(verdict)):
             yield self._dim(f"    {_short(verdict, WIDTH - 4)}")
         if us >= INSIDE_SHARE * device_us(recording) and not recording.is_python:
             yield from self._inside(cost, column)
@@ -185,8 +185,9 @@ class _Page:
         if any(verdict.roof_ratio is not None for verdict in verdicts):
             words.append(f"roof: the most that this {self._where} can do")
         limiters = {verdict.limiter for verdict in verdicts if not verdict.free}
-        words += [f"{name}: {meaning}" for name, meaning in _MEANINGS.items() if name in limiters]
-        if self._on_cpu and "unknown" in limiters:
+        meanings = {**_MEANINGS, **(_CPU_MEANINGS if self._on_cpu else {})}
+        words += [f"{name}: {meaning}" for name, meaning in meanings.items() if name in limiters]
+        if self._on_cpu and any(map(_is_far_below, verdicts)):
             words.append("unknown: far below the roof, only CPU counters could tell why")
         row = ""
         for word in words:
@@ -401,6 +402,9 @@ _MEANINGS = {
 }
 
 
+_CPU_MEANINGS = {"overhead-bound": "most of it is outside of torch's operators"}
+
+
 def _header(recording: Recording) -> str:
     parts = [recording.device.name]
     if recording.device.count > 1:
@@ -438,6 +442,11 @@ def _what_a_gpu_adds(report: Report) -> Iterator[str]:
         fp32 = show_flop_rate(peaks.flop_per_s["fp32"]) if "fp32" in peaks.flop_per_s else DASH
         dram = show_byte_rate(peaks.dram_bytes_per_s)
         yield f"rooflines are estimated from shapes and this machine's peaks: {fp32}, {dram}"
+
+
+def _is_far_below(verdict: Verdict) -> bool:
+    """Of a CPU: whether only counters could tell more."""
+    return verdict.limiter == "unknown" and verdict.roof_ratio is not None
 
 
 def _has_peaks(recording: Recording) -> bool:

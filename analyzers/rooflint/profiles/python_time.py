@@ -88,7 +88,8 @@ def with_python_beside(
 
     Marks slow Python many times and operators hardly. So how long lines take is told by looking,
     most of which was done while nothing was marked, and how much of that is beside operators by
-    the trace.
+    the trace. The recorded steps hold these times too, and marks: nothing takes longer than there,
+    even if the plain steps, or first ones that import, did.
     """
     places = {(cost.path, cost.line) for cost in recording.lines}
     # Lines that never reach torch have no marks: all of their time is beside it.
@@ -99,14 +100,21 @@ def with_python_beside(
     whole_us = sum(lines[place].self_us for place in places if place in lines)
     if whole_us < WORTH_US:
         return recording
-    steps_us = plain_step_us * recording.step_count
-    costs: list[LineCost] = []
+    steps_us = min(plain_step_us * recording.step_count, recording.window_us)
+    times_us: list[float] = []
     for cost in recording.lines:
         seen = lines.get((cost.path, cost.line))
-        share = seen.self_us / whole_us if seen else 0.0
-        beside_us = share * steps_us * (cost.beside_ratio or 0.0)
-        costs.append(replace(cost, python_us=beside_us))
-    return replace(recording, lines=tuple(costs))
+        line_us = steps_us * seen.self_us / whole_us if seen else 0.0
+        if cost.cpu_us is not None:
+            line_us = min(line_us, cost.cpu_us)
+        times_us.append(line_us * (cost.beside_ratio or 0.0))
+    recorded_us = sum((cost.cpu_us or 0.0) * (cost.beside_ratio or 0.0) for cost in recording.lines)
+    room_us = max(recorded_us, recording.window_us - recording.operators_us)
+    scale = min(1.0, room_us / (sum(times_us) or 1.0))
+    costs = zip(recording.lines, times_us, strict=True)
+    return replace(
+        recording, lines=tuple(replace(cost, python_us=scale * us) for cost, us in costs)
+    )
 
 
 WORTH_US = 200_000.0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from rooflint.model import Limiter, LineCost, Recording, Verdict, Work
 from rooflint.units import show_byte_rate, show_flop_rate, show_of, show_share, show_us
 from rooflint.verdicts.rates import DONE_RATIO
-from rooflint.verdicts.roofline import cost_work, show_pipe
-from rooflint.verdicts.step import weigh, window_us
+from rooflint.verdicts.roofline import BEYOND, cost_work, show_pipe
+from rooflint.verdicts.step import was_slower_plain, weigh, window_us
 from rooflint.verdicts.wording import count_of, line_name
 
 NEAR_RATIO = 0.4
@@ -19,10 +20,20 @@ the roof that the work is under. Farther below, something else does, that only c
 def judge_line(cost: LineCost, recording: Recording) -> Verdict | None:
     if cost.device_us <= 0:
         return None
+    if (cost.python_us or 0.0) > cost.device_us:
+        whole_us = cost.device_us + (cost.python_us or 0.0)
+        share = show_share((cost.python_us or 0.0) / whole_us)
+        reason = f"{share} of its time is outside of torch's operators"
+        return Verdict("overhead-bound", reason, PYTHON_ADVICE, provenance="estimated")
     work = cost_work(cost, recording)
-    ratio = max(work.compute_ratio or 0.0, work.memory_ratio or 0.0) if work else 0.0
-    if work is None or not ratio:
+    if work is None:
         return Verdict("unknown", "FLOPs and bytes of its operators are not known")
+    known = [
+        ratio for ratio in (work.compute_ratio, work.memory_ratio) if ratio and ratio <= BEYOND
+    ]
+    ratio = max(known, default=0.0)
+    if ratio < NEAR_RATIO and (why := _why_unknown(work)):
+        return Verdict("unknown", why, provenance="estimated")
     if ratio < NEAR_RATIO:
         return Verdict(
             "unknown",
@@ -31,7 +42,7 @@ def judge_line(cost: LineCost, recording: Recording) -> Verdict | None:
             provenance="estimated",
             roof_ratio=ratio,
         )
-    compute = (work.compute_ratio or 0.0) >= (work.memory_ratio or 0.0)
+    compute = ratio == work.compute_ratio
     text = _show_rate(work, compute)
     return Verdict(
         "compute-bound" if compute else "memory-bound",
@@ -41,20 +52,54 @@ def judge_line(cost: LineCost, recording: Recording) -> Verdict | None:
     )
 
 
+def _why_unknown(work: Work) -> str | None:
+    """Why a line cannot be placed under the roof; `None`: it can."""
+    pipe, rate = work.main_pipe, work.flop_per_s or 0.0
+    if pipe and work.peak_of(pipe) is None:
+        return f"{show_pipe(pipe)} at {show_flop_rate(rate)}; what this CPU reaches is not known"
+    ratio = work.memory_ratio or 0.0
+    if work.peaks and ratio > BEYOND:
+        moved, peak = show_byte_rate(work.bytes_per_s or 0.0), work.peaks.dram_bytes_per_s
+        return (
+            f"moves {moved}, more than main memory did here ({show_byte_rate(peak)}): some of it"
+            " from cache, or memory was busy when that was measured"
+        )
+    return None
+
+
 def _show_rate(work: Work, compute: bool) -> str:
     pipe, rate = work.main_pipe, work.flop_per_s or 0.0
     if compute and pipe and (peak := work.peak_of(pipe)):
-        if rate > peak:
-            reached = show_flop_rate(peak)
-            return (
-                f"{show_pipe(pipe)} at {show_flop_rate(rate)},"
-                f" more than a large product reached here ({reached})"
-            )
         return f"{show_pipe(pipe)} at {show_of(rate, peak, show_flop_rate)}"
     moved = work.bytes_per_s or 0.0
     peak = work.peaks.dram_bytes_per_s if work.peaks else moved
-    cached = ", some of it from cache" if moved > peak else ""
-    return f"moves {show_of(moved, peak, show_byte_rate)}{cached}"
+    return f"moves {show_of(moved, peak, show_byte_rate)}"
+
+
+def without_beaten_peaks(recording: Recording) -> Recording:
+    """The recording without the peaks of its CPU that a line of it was faster than.
+
+    They were measured in passing, and other programs may have had the CPU meanwhile.
+    """
+    beaten: dict[str, str] = {}
+    for cost in recording.lines:
+        work = cost_work(cost, recording)
+        pipe = work.main_pipe if work else None
+        if work is None or pipe is None or not work.compute_ratio or work.compute_ratio <= BEYOND:
+            continue
+        rate, peak = work.flop_per_s or 0.0, work.peak_of(pipe) or 0.0
+        beaten[pipe] = (
+            f"{line_name(cost.path, cost.line, recording).capitalize()} computed at"
+            f" {show_flop_rate(rate)} in {show_pipe(pipe)}, and a large product, measured in"
+            f" the same run, at {show_flop_rate(peak)}: other programs had the CPU then, and its"
+            " peak is not known."
+        )
+    peaks = recording.peaks
+    if not beaten or peaks is None:
+        return recording
+    left = {pipe: rate for pipe, rate in peaks.flop_per_s.items() if pipe not in beaten}
+    notes = (*recording.notes, *beaten.values())
+    return replace(recording, peaks=replace(peaks, flop_per_s=left), notes=notes)
 
 
 def judge_step(recording: Recording, by_limiter: Iterable[tuple[Limiter, float]]) -> Verdict:
@@ -93,8 +138,14 @@ BESIDE_RATIO = 0.9
 
 def operators_ratio(recording: Recording) -> float:
     """Share of the time in torch's operators; of a plain step, where what is beside is known."""
-    if recording.beside_operators_us > 0:
-        return 1 - min(1.0, recording.beside_operators_us / window_us(recording))
+    beside_us, operators_us = recording.beside_operators_us, recording.operators_us
+    if beside_us > 0 and was_slower_plain(recording):
+        # The recorded step is told, which has marks in it as well.
+        return operators_us / (operators_us + beside_us)
+    if beside_us > 0:
+        # Recording makes operators no faster, so they take no more than they took there.
+        whole_us = window_us(recording)
+        return min(1 - min(1.0, beside_us / whole_us), operators_us / whole_us)
     if not recording.window_us:
         return 0.0
     return min(1.0, recording.operators_us / recording.window_us)

@@ -112,6 +112,16 @@ def window_us(recording: Recording) -> float:
     return recorded_us
 
 
+def was_slower_plain(recording: Recording) -> bool:
+    """Whether steps took longer before recording, which slows them, than while recorded."""
+    plain_us = (recording.plain_step_us or 0.0) * recording.step_count
+    return bool(recording.steps) and plain_us > SLOWER_RATIO * recording.window_us
+
+
+SLOWER_RATIO = 1.1
+"""Times that differ by less are alike."""
+
+
 def launch_idle_ratio(recording: Recording) -> float:
     """How much of the idle time before launches there would be without the recorder.
 
@@ -140,8 +150,10 @@ def show_step(recording: Recording) -> str:
     if recording.steps or gpu_busy_ratio(recording) is not None:
         step_us = window_us(recording) / steps
         step = f"{'step' if recording.steps else 'window'} {show_us(step_us)}"
-        if recording.window_us > 1.1 * step_us * steps and recording.steps:
+        if recording.window_us > SLOWER_RATIO * step_us * steps and recording.steps:
             step += f" ({show_us(recording.window_us / steps)} while recorded)"
+        if recording.plain_step_us and was_slower_plain(recording):
+            step += f" while recorded ({show_us(recording.plain_step_us)} before)"
         parts.append(step)
     busy_ratio = gpu_busy_ratio(recording)
     if recording.busy_us is not None and busy_ratio is not None:
