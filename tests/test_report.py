@@ -379,6 +379,30 @@ def test_a_script_waits_if_no_thread_of_it_works(cpu_us: float, waits: bool):
     assert "GPU tools are not the next step" in report.step.reason
 
 
+@pytest.mark.parametrize(
+    ("exit_code", "said"),
+    [(2, "the script ended before its steps"), (0, "nothing else took long")],
+)
+def test_imports_are_no_work_that_could_be_made_faster(exit_code: int, said: str):
+    python = PythonTime(500, 5e6, 1.2e6, 0.0, 0.0, 0.0, True)
+    lines = (
+        LineCost(PATH, 2, cpu_us=1.1e6, python_us=1.1e6),
+        LineCost(PATH, 3, cpu_us=0.1e6, python_us=0.1e6),
+    )
+    sources = {PATH: "import sys\nimport torch\nsys.exit(2)\n"}
+    report = report_of(
+        *lines,
+        device=CPU,
+        steps=0,
+        step_us=5e6,
+        python=python,
+        sources=sources,
+        exit_code=exit_code,
+    )
+    assert report.step.reason == f"{said}: imports took 92 % of its CPU time"
+    assert all(gain.line != 2 for gain in report.gains)
+
+
 def test_what_is_known_of_python_beside_torch_is_the_gain_and_names_its_line():
     lines = (
         LineCost(PATH, 1, forward_us=6_000, python_us=0.0),

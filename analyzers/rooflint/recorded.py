@@ -655,7 +655,7 @@ class LineReport:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """One of the things that cost most: what, where, and what it could save at most."""
+    """One of the changes that gain most: what, where, and what it could save at most."""
 
     title: str
     saves_us: float

@@ -107,7 +107,6 @@ function gains(value: Value, choose: (line: number) => void): HTMLElement | null
     return null;
   }
   const per = value.step_count ? " a step" : "";
-  const names: Record<number, string> = { 1: "The thing that costs most", 2: "The two things that cost most" };
   const items = value.gains.map((gain) => {
     const line = gain.line == null ? undefined : value.lines[gain.line];
     const item = make("li", {}, make("span", { class: "what" }, gain.title));
@@ -124,7 +123,7 @@ function gains(value: Value, choose: (line: number) => void): HTMLElement | null
   return make(
     "section",
     { class: "gains", "aria-labelledby": "gains-title" },
-    make("h2", { id: "gains-title" }, names[value.gains.length] ?? "The three things that cost most"),
+    make("h2", { id: "gains-title" }, "Where most can be gained"),
     make("ol", {}, ...items),
   );
 }

@@ -1,4 +1,4 @@
-"""A report as a table in the terminal: the step, its lines, and the things that cost most."""
+"""A report as a table in the terminal: the step, its lines, and where most can be gained."""
 
 from __future__ import annotations
 
@@ -325,8 +325,7 @@ class _Page:
                 f"Near its limits: no single change found that would save {show_share(WORTH_RATIO)}"
             )
             return
-        names = {1: "The thing that costs most", 2: "The two things that cost most"}
-        yield self._bold(names.get(len(report.gains), "The three things that cost most"))
+        yield self._bold("Where most can be gained")
         whole_us, per = window_us(recording), a_step(recording)
         for number, gain in enumerate(report.gains, 1):
             saves = show_us(gain.saves_us / recording.step_count)

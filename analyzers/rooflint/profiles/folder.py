@@ -27,6 +27,7 @@ from rooflint.profiles.ncu_csv import read_csv
 from rooflint.profiles.ncu_report import read_report
 from rooflint.profiles.python_time import (
     Lines,
+    is_import,
     python_recording,
     read_python_time,
     with_python_beside,
@@ -41,7 +42,6 @@ FORMAT = 1
 MOST_META_BYTES = 20_000_000
 """Of `meta.json`: a hundred times what a large program makes."""
 
-_IMPORT = re.compile(r"\s*(?:import|from)\s")
 SCRIPT_ENDED = "the script ended"
 """Why a recording ended that nothing else has ended (`why_closed` of `meta.json`)."""
 
@@ -271,13 +271,9 @@ def _tells_more(
     elsewhere_us = sum(
         time.self_us
         for place, time in lines.items()
-        if place not in recorded and not _is_import(sources.get(place[0], ""), place[1])
+        if place not in recorded and not is_import(sources.get(place[0], ""), place[1])
     )
     return elsewhere_us > recording.window_us
-
-
-def _is_import(text: str, line: int) -> bool:
-    return any(map(_IMPORT.match, text.split("\n")[line - 1 : line]))
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:

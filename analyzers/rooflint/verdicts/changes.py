@@ -12,7 +12,7 @@ from rooflint.units import show_share
 from rooflint.verdicts.attention import Attention, find_attention
 from rooflint.verdicts.communication import is_communication
 from rooflint.verdicts.compute_bound import tensor_core_gain_us
-from rooflint.verdicts.on_cpu import most_python, operators_ratio
+from rooflint.verdicts.on_cpu import imports, most_python, operators_ratio
 from rooflint.verdicts.overhead_bound import FUSED_OPTIMIZER, is_foreach_optimizer
 from rooflint.verdicts.rates import DONE_RATIO
 from rooflint.verdicts.roofline import is_product, kernel_work
@@ -280,6 +280,8 @@ def less_python(recording: Recording) -> Iterator[Option]:
     if recording.is_python:
         # How much of a line better Python would save, nothing here tells.
         for cost in recording.lines:
+            if imports(cost, recording):
+                continue
             name = line_name(cost.path, cost.line, recording)
             title = f"{name} takes the CPU: fewer calls, a built-in, or a library in C"
             saves_us = cost.cpu_us or 0.0 if cost.python_us is None else cost.python_us

@@ -1,4 +1,4 @@
-"""The things that cost most: what each could save at most, never more together than there is.
+"""Where most can be gained: what each change could save at most, never more together than there is.
 
 Where the run can be replayed, the best change is made on paper first, and the next is what then
 saves most: on a step that waits for launches a faster kernel saves nothing. Where it cannot, idle

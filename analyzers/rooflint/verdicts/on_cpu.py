@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from rooflint.model import Limiter, LineCost, Recording, Verdict, Work
+from rooflint.profiles.python_time import is_import
 from rooflint.units import show_byte_rate, show_flop_rate, show_of, show_share, show_us
 from rooflint.verdicts.rates import DONE_RATIO
 from rooflint.verdicts.roofline import BEYOND, cost_work, show_pipe
@@ -166,9 +167,19 @@ def _judge_python(recording: Recording) -> Verdict:
         return Verdict("unknown", reason)
     if python is None:
         return Verdict("overhead-bound", NOT_TORCH, PYTHON_ADVICE)
+    longest = max(recording.lines, key=lambda cost: cost.cpu_wait_us or 0.0, default=None)
+    importing_us = sum(cost.cpu_us or 0.0 for cost in recording.lines if imports(cost, recording))
     # A main thread that waits for others which work is no script that waits.
-    if python.wait_us > 0.5 * python.wall_us and python.cpu_us < 0.25 * python.wall_us:
-        longest = max(recording.lines, key=lambda cost: cost.cpu_wait_us or 0.0, default=None)
+    waits = python.wait_us > 0.5 * python.wall_us and python.cpu_us < 0.25 * python.wall_us
+    if importing_us > 0.5 * python.cpu_us and not (
+        waits and longest and not imports(longest, recording)
+    ):
+        share = show_share(importing_us / python.cpu_us)
+        failed = recording.exit_code not in (0, None)
+        what = "the script ended before its steps" if failed else "nothing else took long"
+        reason = f"{what}: imports took {share} of its CPU time"
+        return Verdict("unknown", reason, provenance="estimated")
+    if waits:
         where = ""
         if longest and longest.cpu_wait_us:
             where = f", the longest on {line_name(longest.path, longest.line, recording)}"
@@ -185,13 +196,23 @@ def _judge_python(recording: Recording) -> Verdict:
         share = show_share(torch_ratio)
         reason = f"torch takes {share} of the CPU time or more, Python and other code the rest"
         whole_us -= python.torch_us
-    hottest = max(recording.lines, key=lambda cost: cost.python_us or 0.0, default=None)
-    if hottest and hottest.python_us and whole_us:
+    own = (cost for cost in recording.lines if not imports(cost, recording))
+    hottest = max(own, key=lambda cost: cost.python_us or 0.0, default=None)
+    if hottest and (hottest.python_us or 0.0) >= WORTH_NAMING * whole_us > 0:
         name = line_name(hottest.path, hottest.line, recording)
-        reason += f"; {name} has {show_share(hottest.python_us / whole_us)} of it"
+        reason += f"; {name} has {show_share((hottest.python_us or 0.0) / whole_us)} of it"
     if torch_ratio >= 0.5:
         return Verdict("unknown", reason, provenance="estimated")
     return Verdict("overhead-bound", reason, PYTHON_ADVICE, provenance="estimated")
+
+
+WORTH_NAMING = 0.05
+"""A line that has less of the Python is not the one to look at."""
+
+
+def imports(cost: LineCost, recording: Recording) -> bool:
+    """Whether the line is an import, as far as the file's text was kept."""
+    return is_import(recording.sources.get(cost.path, ""), cost.line)
 
 
 def show_python(recording: Recording) -> str | None:
