@@ -56,6 +56,31 @@ def test_a_file_that_would_fill_the_memory_is_not_read_and_that_is_said(
     assert said.endswith(remedies[name])
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", "\n" * 150_000),
+        ("blank.py", "\n" * 150_000),
+        ("from.py", "from" + " " * 150_000 + "x\n"),
+        ("dots.py", "from " + "." * 150_000 + "x\n"),
+        ("for.py", "import torch\nfor" + " " * 150_000 + "x\n"),
+        ("quotes.ipynb", "%time x\n" + '\\"' * 75_000 + "\n"),
+    ],
+)
+def test_no_text_makes_an_expression_look_at_it_again_from_each_of_its_places(
+    name: str, text: str, tmp_path: Path, capsys: Any
+) -> None:
+    """What does so takes more than ten seconds of these; a machine may be slow, or busy."""
+    (tmp_path / "a.py").write_text(HEAD)
+    cell = {"cell_type": "code", "source": text, "metadata": {}, "outputs": []}
+    book = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
+    (tmp_path / name).write_text(json.dumps(book) if name.endswith(".ipynb") else text)
+    start = time.process_time()
+    assert main(["check", "--no-cache", "--jobs", "1", str(tmp_path)]) in (1, FAILED)
+    assert time.process_time() - start < 8
+    assert "item-in-loop" in capsys.readouterr().out
+
+
 def test_a_meta_json_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / ".rooflint" / "recordings" / "one"
     shutil.copytree(RECORDINGS / "trainer_h200", folder)

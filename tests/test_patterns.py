@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 import warnings
 from pathlib import Path
 
@@ -52,6 +53,25 @@ def test_patterns_mean_what_git_says(lines: list[str], paths: list[str], tmp_pat
     ignored = set(filter(None, answer.stdout.split("\0")))
     patterns = Patterns(lines)
     assert {path for path in paths if patterns.mean(path)} == ignored
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("*a" * 30 + "b", "a" * 250),
+        ("x/" + "*a" * 30 + "b", "x/" + "a" * 250),
+        ("**/a/" * 20 + "b", "a/" * 1500 + "c"),
+        ("*?" * 50 + "z", "a" * 250),
+        ("[" * 100_000, "a"),
+        ("*" + " " * 100_000 + "b", "a"),
+    ],
+    ids=["stars", "stars of a folder", "folders", "characters", "brackets", "blanks"],
+)
+def test_no_pattern_of_many_wildcards_takes_long(pattern: str, path: str) -> None:
+    """Going back to each of thirty wildcards would take longer than there is time."""
+    start = time.process_time()
+    assert Patterns([pattern]).says(path, False) is None
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize("pattern", ["a[[x]", "a[a--b]", "a[x&&y]", "a[x~~y]", "a[x||y]"])

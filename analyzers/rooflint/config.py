@@ -17,7 +17,7 @@ from rooflint.regular import read_regular
 AssumeDevice = Literal["gpu", "cpu", "unknown"]
 
 _OF_FILES = ("select", "ignore", "severity", "assume-device")
-_HAS_TABLE = re.compile(r"""^\s*\[.*rooflint|rooflint["']?\s*[.=]""", re.MULTILINE)
+_HAS_TABLE = re.compile(r"""^[ \t]*\[.*rooflint|rooflint["']?\s*[.=]""", re.MULTILINE)
 """In the head of a table or in a key, perhaps of another tool's."""
 _OF_PROJECTS = (*_OF_FILES, "exclude", "per-file")
 

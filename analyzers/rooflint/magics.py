@@ -20,7 +20,7 @@ _TARGETS = re.compile(r"[\w.,\s\[\]'\"*()]*")
 _END_OF_TARGET = re.compile(r"[\w\])]")
 _COMPOUND = re.compile(r"(?:async|class|def|for|if|try|while|with|match)\b|@")
 _CELL_MAGIC = re.compile(r"%%(\w+)")
-_PIECE = re.compile(r"""\"\"\"|'''|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\#.*|[()\[\]{}]""")
+_PIECE = re.compile(r"""\"\"\"|'''|"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|\#.*|[()\[\]{}]""")
 
 
 def plain_cell(lines: Sequence[str]) -> tuple[str, ...]:

@@ -324,7 +324,7 @@ def _headers(broken: str) -> Iterator[str]:
     """What a header that does not parse may be about to say."""
     yield broken + ":"
     yield _closed([broken.rstrip(": .\t")])[0] + ":"
-    loop = re.match(r"(?:async\s+)?for\s+(.+?)\sin\b", broken)
+    loop = re.match(r"(?:async\s+)?for\s+(\S.*?)\sin\b", broken)
     if loop:
         yield f"for {loop[1]} in _:"
     for word, whole in (("for", "for _ in _:"), ("while", "while _:"), ("with", "with _:")):

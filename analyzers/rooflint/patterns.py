@@ -9,11 +9,15 @@ folder that is meant is meant too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import count
 from typing import NamedTuple
 
 _WILD = re.compile(r"[*?\[\\]")
+_BRACKET = re.compile(r"\[[!^]?\]?[^\]]*\]")
 _NEVER = re.compile(r"(?!)")
+_LONGEST = 4_096
+"""Characters that a path may have."""
 
 
 class _Pattern(NamedTuple):
@@ -62,8 +66,8 @@ class Patterns:
 
     def _add(self, line: str, order: int) -> None:
         text = line.rstrip("\r\n")
-        while text.endswith(" ") and not text.endswith("\\ "):
-            text = text[:-1]
+        bare = text.rstrip(" ")
+        text = bare + " " if bare.endswith("\\") and bare != text else bare
         if not text or text.startswith("#"):
             return
         takes_back = text.startswith("!")
@@ -85,36 +89,58 @@ class Patterns:
 
 
 def _expression(text: str) -> re.Pattern[str]:
-    parts: list[str] = []
+    """What a pattern means. However many wildcards it has, a name is gone through once for each:
+    the first place where one of them ends well is taken, since what comes after has the same
+    choice from any later one.
+    """
+    # By the folders of any number before them: pieces between wildcards.
+    sections: list[list[str]] = [[""]]
     at = 0
-    while at < len(text):
+    while at < len(text) <= _LONGEST:
+        pieces = sections[-1]
         if text.startswith("**/", at) and (at == 0 or text[at - 1] == "/"):
-            parts.append("(?:[^/]+/)*")
+            sections.append([""])
             at += 3
         elif text.startswith("/**", at) and at + 3 == len(text):
-            parts.append("/.+")
+            pieces[-1] += "/.+"
             at += 3
         elif text[at] == "*":
             while at < len(text) and text[at] == "*":
                 at += 1
-            parts.append("[^/]*")
+            pieces.append("")
         elif text[at] == "[":
-            bracket = re.match(r"\[[!^]?\]?[^\]]*\]", text[at:])
+            bracket = _BRACKET.match(text, at)
             if bracket is None:
                 return _NEVER
             # What means something between brackets to Python, or may one day.
             inside = re.sub(r"([\\\[&~|])", r"\\\1", bracket[0][1:-1]).replace("--", r"-\-")
             inside = "^/" + inside[1:] if inside[:1] in "!^" else inside
-            parts.append(f"[{inside}]")
+            pieces[-1] += f"[{inside}]"
             at += len(bracket[0])
         elif text[at] == "?":
-            parts.append("[^/]")
+            pieces[-1] += "[^/]"
             at += 1
         else:
             at += text[at] == "\\" and at + 1 < len(text)
-            parts.append(re.escape(text[at]))
+            pieces[-1] += re.escape(text[at])
             at += 1
+    if at < len(text):
+        return _NEVER  # No path is as long.
+    number = count()
+    whole = [_first_that_fits("[^/]*", pieces, number) for pieces in sections]
     try:
-        return re.compile("".join(parts) + r"\Z")
+        return re.compile(_first_that_fits("(?:[^/]+/)*", whole, number) + r"\Z")
     except re.error:
         return _NEVER  # A range such as `[z-a]` means nothing.
+
+
+def _first_that_fits(wild: str, pieces: list[str], number: Iterator[int]) -> str:
+    """The pieces with a wildcard between each two, never to be gone back to but for the last."""
+    first, *rest = pieces
+    if not rest:
+        return first
+    settled = [
+        f"(?=(?P<_{n}>{wild}?{piece}))(?P=_{n})"
+        for piece, n in zip(rest[:-1], number, strict=False)
+    ]
+    return "".join((first, *settled, wild, rest[-1]))

@@ -9,13 +9,15 @@ from rooflint.flow.program import Program
 from rooflint.source import SourceFile
 
 _IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\((?:[^()#]|#[^\n]*\n)*\)|[^\n#]*)"
+    r"^[ \t]*(?:from[ \t]+(?=[.\w])(\.*)((?:\w[\w.]*)?)[ \t]+import[ \t]+"
+    r"(\((?:[^()#]|#[^\n]*\n)*\)|[^\n#]*)"
     r"|import[ \t]+([^\n#]+))",
     re.MULTILINE,
 )
 _NAME = re.compile(r"[\w.]+")
 _OF_GPUS = re.compile(
-    r"torch|\bcuda\b|\.(?:to|cpu)\(|^\s*(?:import|from)\s+(?:accelerate|lightning|transformers)\b",
+    r"torch|\bcuda\b|\.(?:to|cpu)\("
+    r"|^[ \t]*(?:import|from)[ \t]+(?:accelerate|lightning|transformers)\b",
     re.MULTILINE,
 )
 """One of these stands somewhere in a program whose values live on a GPU."""
