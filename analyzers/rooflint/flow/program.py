@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from threading import Event
 
 _FOREIGN = frozenset(
-    """torch numpy torchvision torchmetrics accelerate transformers lightning pytorch_lightning
+    """torch numpy torchvision torchmetrics einops accelerate transformers lightning pytorch_lightning
     lightning_fabric tqdm wandb site-packages dist-packages""".split()
 )
 """Known by name, or never the user's own, wherever they lie."""
