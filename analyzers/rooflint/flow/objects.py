@@ -372,6 +372,8 @@ def object_method(
         if name == "synchronize":
             synchronize(it, call)
             return NONE
+        if name == "replay":
+            it.machine.work(MODEL_WORK)
         if name == "query":
             # Who asks does not read before the answer is yes.
             it.machine.waited()
