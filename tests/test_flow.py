@@ -526,7 +526,35 @@ def test_who_looks_at_a_function_does_not_call_it() -> None:
             "def due():\n    return step % 50 == 0\nif due():\n    out.mean().item()",
             "on one step in 50",
         ),
-        ("def due(n, m):\n    return n % m == 0\nif due(step, 9):\n    out.mean().item()", ""),
+        (
+            "def due(n, m):\n    return n % m == 0\nif due(step, 9):\n    out.mean().item()",
+            "on one step in 9",
+        ),
+        ("step % 50 == 0 and out.mean().item()", "on one step in 50"),
+        ("a = step % 50 == 0 and step and out.mean().item() > 3", "on one step in 50"),
+        ("assert step % 50 or out.mean().item() > 0", "on one step in 50"),
+        ("a = out.mean().item() if step % 50 == 0 else None", "on one step in 50"),
+        ("a = None if step % 50 else out.mean().item()", "on one step in 50"),
+        ("a = [out.mean().item() for _ in range(1) if step % 50 == 0]", "on one step in 50"),
+        ("if (step & 63) == 0:\n    out.mean().item()", "on one step in 64"),
+        ("if not step & 63:\n    out.mean().item()", "on one step in 64"),
+        ("if step < 10:\n    out.mean().item()", "on the first 10 steps"),
+        ("if step <= 10:\n    out.mean().item()", "on the first 11 steps"),
+        ("if step >= 10:\n    continue\nout.mean().item()", "on the first 10 steps"),
+        (
+            "turn, left = divmod(step, 50)\nif left == 49:\n    out.mean().item()",
+            "on one step in 50",
+        ),
+        ("left = step % 50\nif not left:\n    out.mean().item()", "on one step in 50"),
+        ("skip = step % 50 != 0\nif not skip:\n    out.mean().item()", "on one step in 50"),
+        ("now = step % 50 == 0 and step\nif now:\n    out.mean().item()", "on one step in 50"),
+        ("match step % 50:\n    case 0:\n        out.mean().item()", "on one step in 50"),
+        ("match step % 50:\n    case 0 | 1:\n        out.mean().item()", ""),
+        ("match step % 50 == 0:\n    case True:\n        out.mean().item()", "on one step in 50"),
+        (
+            "match out:\n    case _ if step % 50 == 0:\n        out.mean().item()",
+            "on one step in 50",
+        ),
     ],
 )
 def test_a_guard_says_how_often_it_lets_through(text: str, how: str) -> None:
@@ -534,6 +562,97 @@ def test_a_guard_says_how_often_it_lets_through(text: str, how: str) -> None:
     assert stop.heat == "sometimes"
     assert stop.guard is not None
     assert stop.guard.how == how
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "step and out.mean().item()",
+        "a = step % 3 == 0 and out.mean().item()",
+        "a = step % 50 == 0 or out.mean().item()",
+        "a = None if step % 50 == 0 else out.mean().item()",
+        "a = [t.item() for i, t in enumerate(out.mean(1)) if i % 50 == 0]",
+        "if (step & 1) == 0:\n    out.mean().item()",
+        "if step < 50:\n    out.mean().item()",
+        "if step >= 10:\n    out.mean().item()",
+        "left = step % 50\nif left:\n    out.mean().item()",
+        "match step % 50:\n    case 0:\n        pass\n    case _:\n        out.mean().item()",
+    ],
+)
+def test_what_lets_most_steps_through_is_no_guard(text: str) -> None:
+    assert [s.heat for s in in_a_step(text)] == ["every step"]
+
+
+DUE = """
+class Log:
+    def __init__(self, every):
+        self.every, self.n = every, 0
+    def due(self):
+        self.n += 1
+        if self.n < 3:
+            return False
+        return self.n % self.every == 0
+    @property
+    def is_due(self):
+        return self.n % self.every == 0
+log = Log({every})
+"""
+
+
+@pytest.mark.parametrize("asked", ["log.due()", "log.is_due"])
+@pytest.mark.parametrize(("every", "heat"), [(50, "sometimes"), (2, "every step")])
+def test_a_method_says_how_often_it_lets_through(asked: str, every: int, heat: str) -> None:
+    stops = in_a_step(f"if {asked}:\n    out.mean().item()", DUE.format(every=every))
+    assert [s.heat for s in stops] == [heat]
+
+
+FLAGS = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--look", {given})
+args = parser.parse_args()
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "asked", "heat"),
+    [
+        ("action='store_true'", "args.look", "sometimes"),
+        ("type=bool, default=False", "args.look", "sometimes"),
+        ("action=argparse.BooleanOptionalAction, default=False", "args.look", "sometimes"),
+        ("action='store_false'", "not args.look", "sometimes"),
+        ("action='store_false'", "args.look", "every step"),
+        ("action='store_true'", "not args.look", "every step"),
+        ("action='store_true', default=True", "args.look", "every step"),
+        ("action='store_true', dest='use_cuda'", "args.use_cuda", "every step"),
+        ("type=int, default=10", "args.look", "every step"),
+    ],
+)
+def test_a_flag_that_is_off_by_default_is_a_guard(given: str, asked: str, heat: str) -> None:
+    stops = in_a_step(f"if {asked}:\n    out.mean().item()", FLAGS.format(given=given))
+    assert [s.heat for s in stops] == [heat]
+    stops = in_a_step(f"{asked} and out.mean().item()", FLAGS.format(given=given))
+    assert [s.heat for s in stops] == [heat]
+
+
+@pytest.mark.parametrize(
+    ("text", "heat"),
+    [
+        ("if len(rows) >= 20:\n    out.mean().item()\n    rows.clear()", "sometimes"),
+        ("if len(rows) == 20:\n    out.mean().item()\n    rows = []", "sometimes"),
+        ("if len(rows) >= 20:\n    out.mean().item()", "every step"),
+        ("if len(rows) >= 2:\n    out.mean().item()\n    rows.clear()", "every step"),
+        ("count += 1\nif count > 20:\n    out.mean().item()\n    count = 0", "sometimes"),
+        ("count += 1\nif count > 20:\n    out.mean().item()", "every step"),
+        ("if clock() - last > 30:\n    out.mean().item()\n    last = clock()", "sometimes"),
+        ("if clock() - last > 0.1:\n    out.mean().item()\n    last = clock()", "every step"),
+        ("if clock() - last > 30:\n    out.mean().item()", "every step"),
+    ],
+)
+def test_what_has_grown_and_begins_anew_is_a_guard(text: str, heat: str) -> None:
+    setup = "from time import monotonic as clock\nrows, count, last = [], 0, clock()"
+    stops = in_a_step(f"rows.append(step)\n{text}", setup)
+    assert [s.heat for s in stops if s.wait.operation == "item"] == [heat]
 
 
 def test_what_moves_itself_is_moved_once() -> None:

@@ -20,6 +20,7 @@ from rooflint.flow.values import (
     Frame,
     Function,
     Instance,
+    Num,
     Opaque,
     Partial,
     Ref,
@@ -61,6 +62,7 @@ def on_if(it: Interpreter, node: ast.If, frame: Frame) -> bool:
     elif (
         _leaves(node.body)
         or _fills_what_is_missing(it, node, frame)
+        or _starts_over(it, node, frame)
         or (_asks_for_nothing(node.test) and _turns_back(node.body))
     ):
         machine.path = (*path, guard)
@@ -113,6 +115,51 @@ def _fills_what_is_missing(it: Interpreter, node: ast.If, frame: Frame) -> bool:
     return False
 
 
+def _starts_over(it: Interpreter, node: ast.If, frame: Frame) -> bool:
+    """`if len(rows) >= 100: ...; rows.clear()` and its like: what has grown begins anew."""
+    tests = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
+    return any(
+        isinstance(test, ast.Compare)
+        and isinstance(test.ops[0], (ast.Gt, ast.GtE, ast.Eq))
+        and _takes_a_while(it.quietly(test.comparators[0], frame))
+        and _begins_anew(it, test.left, node.body, frame)
+        for test in tests
+    )
+
+
+def _takes_a_while(bound: Value) -> bool:
+    """Whether it takes more than a few steps, or a second, to come as far as a bound."""
+    return all(
+        isinstance(a, (Num, Unknown)) or (isinstance(a, Const) and guards.is_many(a.value))
+        for a in bound
+    )
+
+
+def _begins_anew(it: Interpreter, grown: ast.expr, body: list[ast.stmt], frame: Frame) -> bool:
+    """Whether statements put back what has grown: a count, what is in a list, the time since."""
+    if isinstance(grown, ast.BinOp) and isinstance(grown.op, ast.Sub):
+        since = ast.unparse(grown.right)
+        return any(isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) == since for s in body)
+    is_length = isinstance(grown, ast.Call) and loops.names_of(grown.func) == "len"
+    kept = grown.args[0] if isinstance(grown, ast.Call) and is_length and grown.args else grown
+    if not isinstance(kept, (ast.Name, ast.Attribute)):
+        return False
+    if not is_length and any(isinstance(a, (Tensor, Opaque)) for a in it.quietly(kept, frame)):
+        return False
+    name = ast.unparse(kept)
+    return any(_empties(statement, name) for statement in body)
+
+
+def _empties(statement: ast.stmt, name: str) -> bool:
+    if isinstance(statement, ast.Expr):
+        return ast.unparse(statement) == f"{name}.clear()"
+    if isinstance(statement, ast.Delete):
+        return ast.unparse(statement) == f"del {name}[:]"
+    if not isinstance(statement, ast.Assign) or ast.unparse(statement.targets[0]) != name:
+        return False
+    return ast.unparse(statement.value) in ("0", "0.0", "[]", "{}", "list()", "dict()", "set()")
+
+
 def _is_kept_in_loop(it: Interpreter, name: str) -> bool:
     """Whether the loop around a statement never makes a name of its function None again."""
     inner = it.machine.path[-1] if it.machine.path else None
@@ -136,7 +183,7 @@ def condition(it: Interpreter, test: ast.expr, frame: Frame) -> bool | None:
         return None if truth is None else not truth
     if isinstance(test, ast.BoolOp):
         is_and = isinstance(test.op, ast.And)
-        saved = frame.vars
+        saved, path = frame.vars, it.machine.path
         frame.vars = dict(saved)
         known: bool | None = is_and
         for operand in test.values:
@@ -147,17 +194,29 @@ def condition(it: Interpreter, test: ast.expr, frame: Frame) -> bool | None:
             if truth is None:
                 known = None
                 narrow(it, operand, frame, is_and)
+                let_through(it, operand, frame, is_and)
         assigned = frame.vars
-        frame.vars = saved
+        frame.vars, it.machine.path = saved, path
         for name, value in assigned.items():
             if name not in saved:
                 saved[name] = value
         return known
     value = it.value(test, frame)
+    if isinstance(test, ast.Call):
+        it.answers[id(test)] = value
     if value is UNKNOWN or value is NUMBER:
         return None
     tested(it, value, test, frame)
     return _truth(value)
+
+
+def let_through(
+    it: Interpreter, test: ast.expr, frame: Frame, holds: bool, at: ast.expr | None = None
+) -> None:
+    """What comes next happens as often as a condition holds, or does not."""
+    seldom = guards.how_seldom(it, test, frame, holds)
+    if seldom is not None:
+        it.machine.path = (*it.machine.path, Guard(Site(frame.block, at or test), seldom))
 
 
 def tested(it: Interpreter, value: Value, node: ast.expr, frame: Frame) -> None:
@@ -217,21 +276,22 @@ def on_conditional(it: Interpreter, node: ast.IfExp, frame: Frame) -> Value:
         return it.value(node.body, frame)
     if truth is False:
         return it.value(node.orelse, frame)
-    saved = frame.vars
-    frame.vars = dict(saved)
-    narrow(it, node.test, frame, True)
-    body = it.value(node.body, frame)
-    frame.vars = dict(saved)
-    narrow(it, node.test, frame, False)
-    other = it.value(node.orelse, frame)
+    saved, path = frame.vars, it.machine.path
+    sides: list[Value] = []
+    for holds, side in ((True, node.body), (False, node.orelse)):
+        frame.vars = dict(saved)
+        narrow(it, node.test, frame, holds)
+        let_through(it, node.test, frame, holds)
+        sides.append(it.value(side, frame))
+        it.machine.path = path
     frame.vars = saved
-    return join(body, other)
+    return join(*sides)
 
 
 def on_boolean(it: Interpreter, node: ast.BoolOp, frame: Frame) -> Value:
     result: Value = ()
     is_and = isinstance(node.op, ast.And)
-    before = frame.vars
+    before, path = frame.vars, it.machine.path
     for i, operand in enumerate(node.values):
         last = i + 1 == len(node.values)
         if last:
@@ -239,6 +299,8 @@ def on_boolean(it: Interpreter, node: ast.BoolOp, frame: Frame) -> Value:
             result = join(result, value)
             break
         value = it.value(operand, frame)
+        if isinstance(operand, ast.Call):
+            it.answers[id(operand)] = value
         tested(it, value, operand, frame)
         truth = _truth(value)
         if truth is not None and truth is not is_and:
@@ -248,8 +310,12 @@ def on_boolean(it: Interpreter, node: ast.BoolOp, frame: Frame) -> Value:
             result = join(result, value if not is_and else _falsy(value))
             frame.vars = dict(frame.vars)
             narrow(it, operand, frame, is_and)
+            let_through(it, operand, frame, is_and)
+    it.machine.path = path
     for name, value in before.items():
         frame.vars[name] = join(frame.vars.get(name, ()), value)
+    if result and all(isinstance(a, Num) for a in result):
+        return guards.answer(it, node, frame)
     return result or UNKNOWN
 
 

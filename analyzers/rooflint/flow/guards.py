@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from rooflint.flow.facts import Loop
-from rooflint.flow.values import Const, Frame, Function, Num, Opaque, Tensor, constant
+from rooflint.flow.values import NUMBER, Const, Frame, Num, Opaque, Tensor, Value, constant
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
@@ -19,8 +19,11 @@ _FIRST_RANK = re.compile(
 )
 _SWITCHED = ("verbose", "debug")
 _SELDOM_NAMES = ("should_log", "do_log", "log_now", "is_last", "last_batch")
+_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _OFTEN_ENOUGH = 3
 """What happens on every third step or more often is as good as on each."""
+_FEW = 100
+"""So many steps at the start of a loop are few, however many it has."""
 
 
 def how_seldom(it: Interpreter, test: ast.expr, frame: Frame, holds: bool = True) -> str | None:
@@ -42,32 +45,66 @@ def how_seldom(it: Interpreter, test: ast.expr, frame: Frame, holds: bool = True
         return _compared(it, test.left, test.ops[0], test.comparators[0], frame, holds)
     name = _name_of(test)
     if isinstance(test, ast.Call) and not _FIRST_RANK.match(name):
-        return _returned(it, test, frame, holds)
-    if not holds:
-        return None
+        return _said(it.answers.get(id(test), ()), holds)
     value = it.quietly(test, frame)
+    if not holds:
+        return _said(value, holds)
     if any(isinstance(a, Const) and a.value is True for a in value):
         return None  # As in a program of one process.
     if name not in ("main", "first") and _FIRST_RANK.match(name):
         return "on every step of rank 0"
-    if isinstance(test, (ast.Name, ast.Attribute)):
-        if name in _SWITCHED or name.startswith(_SELDOM_NAMES):
-            return ""
-        only = value[0] if len(value) == 1 else None
-        return only.seldom if isinstance(only, Num) else None
-    return None
+    said = _said(value, holds)
+    is_name = isinstance(test, (ast.Name, ast.Attribute))
+    if is_name and (name.lower() in _SWITCHED or name.startswith(_SELDOM_NAMES)):
+        return said or ""
+    return said
 
 
-def _returned(it: Interpreter, test: ast.Call, frame: Frame, holds: bool) -> str | None:
-    """The same of a function that returns such a condition."""
-    called = it.quietly(test.func, frame)
-    function = called[0] if len(called) == 1 else None
-    body = function.node.body if isinstance(function, Function) else None
-    last = body[-1] if isinstance(body, list) else None
-    if not isinstance(last, ast.Return) or not isinstance(last.value, ast.Compare):
+def answer(it: Interpreter, test: ast.expr, frame: Frame) -> Value:
+    """The number that stands for whether a condition holds."""
+    seldom = how_seldom(it, test, frame)
+    seldom_not = how_seldom(it, test, frame, holds=False)
+    return NUMBER if seldom is None and seldom_not is None else (Num(seldom, seldom_not),)
+
+
+def one_in(divisor: Value) -> str | None:
+    """How often what is left over from a division is a certain number."""
+    numbers = [a.value for a in divisor if isinstance(a, Const) and a.type == "int"]
+    if len(numbers) != len(divisor):
+        return ""
+    if max(numbers) <= _OFTEN_ENOUGH:
         return None
-    assert isinstance(function, Function)
-    return how_seldom(it, last.value, function.frame, holds)
+    return f"on one step in {numbers[0]}" if len(numbers) == 1 else ""
+
+
+def remainder(op: ast.operator, right: Value) -> str | None:
+    """How often the result of an operator is a certain number, if it is a remainder."""
+    if isinstance(op, ast.Mod):
+        return one_in(right)
+    only = right[0] if isinstance(op, ast.BitAnd) and len(right) == 1 else None
+    if not isinstance(only, Const) or only.type != "int" or only.value & (only.value + 1):
+        return None
+    return one_in(constant(only.value + 1))  # `step & 127`
+
+
+def is_many(number: object) -> bool:
+    """Whether it takes many steps to count so far, or some to last so many seconds."""
+    if isinstance(number, float):
+        return number >= 1
+    return isinstance(number, int) and number > _OFTEN_ENOUGH
+
+
+def _said(value: Value, holds: bool) -> str | None:
+    """How often a value is true (or false), from what is known of it."""
+    how: list[str] = []
+    for atom in value:
+        if isinstance(atom, Const) and bool(atom.value) is not holds:
+            continue
+        rate = (atom.seldom if holds else atom.seldom_not) if isinstance(atom, Num) else None
+        if rate is None:
+            return None
+        how.append(rate)
+    return max(how, key=len, default=None)
 
 
 def _compared(
@@ -77,6 +114,8 @@ def _compared(
         # `if step - last_saved >= every:`
         since = isinstance(left.op, ast.Sub) and isinstance(left.right, (ast.Name, ast.Attribute))
         return "" if since and _is_loop_name(it, left.left) else None
+    if isinstance(op, (ast.Lt, ast.LtE)) is holds and isinstance(op, _ORDERS):
+        return _at_first(it, left, isinstance(op, (ast.LtE, ast.Gt)), right, frame)
     if isinstance(op, (ast.In, ast.NotIn)):
         is_one = isinstance(op, ast.In) is holds
         listed = isinstance(right, (ast.Tuple, ast.List, ast.Set))
@@ -87,6 +126,10 @@ def _compared(
         if isinstance(one, ast.BinOp):
             found = _one_in(it, one, frame)
             if found is not None:
+                return found
+        elif isinstance(other, ast.Constant) and isinstance(one, ast.Name):
+            found = _said(it.quietly(one, frame), False)
+            if found is not None and other.value.__class__ is int:
                 return found
         if _RANK.search(_name_of(one).removeprefix("get_")) and isinstance(other, ast.Constant):
             # A program of one process may say so.
@@ -100,24 +143,50 @@ def _compared(
 
 def _one_in(it: Interpreter, node: ast.BinOp, frame: Frame) -> str | None:
     """How often a remainder is a certain one."""
-    if not isinstance(node.op, ast.Mod):
+    return remainder(node.op, it.quietly(node.right, frame))
+
+
+def _at_first(
+    it: Interpreter, left: ast.expr, also: bool, right: ast.expr, frame: Frame
+) -> str | None:
+    """How often a loop's counter is below a number (`also`: or is it)."""
+    loop = _counted_by(it, left)
+    bound = it.quietly(right, frame) if loop is not None else ()
+    only = bound[0] if len(bound) == 1 else None
+    if loop is None or not isinstance(only, Const) or only.type != "int":
         return None
-    divisor = it.quietly(node.right, frame)
-    numbers = [a.value for a in divisor if isinstance(a, Const) and a.type == "int"]
-    if len(numbers) != len(divisor):
-        return ""
-    if max(numbers) <= _OFTEN_ENOUGH:
-        return None
-    return f"on one step in {numbers[0]}" if len(numbers) == 1 else ""
+    node = loop.site.node
+    if isinstance(node, ast.While) and any(n is left for n in ast.walk(node.test)):
+        return None  # The loop ends there.
+    steps, turns = only.value + also, _turns_of(it, node, frame)
+    few = steps <= _FEW if turns is None else steps * _OFTEN_ENOUGH < turns
+    return f"on the first {steps} steps" if few and steps > 1 else "" if few else None
+
+
+def _turns_of(it: Interpreter, loop: ast.AST, frame: Frame) -> int | None:
+    """How many turns a loop over a range has."""
+    calls = ast.walk(loop.iter) if isinstance(loop, ast.For) else ()
+    for call in calls:
+        if isinstance(call, ast.Call) and call.args and _name_of(call.func) in ("range", "trange"):
+            stop = it.quietly(call.args[min(1, len(call.args) - 1)], frame)
+            only = stop[0] if len(stop) == 1 else None
+            return only.value if isinstance(only, Const) and only.type == "int" else None
+    return None
 
 
 def _is_loop_name(it: Interpreter, node: ast.expr) -> bool:
+    return _counted_by(it, node) is not None
+
+
+def _counted_by(it: Interpreter, node: ast.expr) -> Loop | None:
+    """The loop whose turns a name tells apart."""
     if not isinstance(node, ast.Name):
-        return False
+        return None
     around = [item for item in it.machine.path if isinstance(item, Loop)]
-    return any(node.id in loop.name.split() for loop in around) or (
-        bool(around) and _counts(around[-1].site.node, node.id)
-    )
+    for loop in reversed(around):
+        if node.id in loop.name.split():
+            return loop
+    return around[-1] if around and _counts(around[-1].site.node, node.id) else None
 
 
 def _counts(loop: ast.expr | ast.stmt, name: str) -> bool:

@@ -69,6 +69,8 @@ class Interpreter:
         """Functions of other files, and whether they leave what they decorate as it is."""
         self.data_loops: dict[int, bool] = {}
         self.rebinds: dict[tuple[int, str], bool] = {}
+        self.answers: dict[int, Value] = {}
+        """What the calls returned that conditions were made of, by identity of their nodes."""
         self.memo: dict[tuple[Any, ...], calls.Known] = {}
         self.runs: dict[int, int] = {}
         """How often a function was called."""

@@ -263,6 +263,8 @@ def on_comprehension(
         for test in generator.ifs:
             branches.condition(it, test, inside)
             branches.narrow(it, test, inside, True)
+            if inside.vars.keys().isdisjoint(names_of(test).split()):
+                branches.let_through(it, test, inside, True)
     result: Value
     if isinstance(node, ast.DictComp):
         made = machine.dict_at(node)

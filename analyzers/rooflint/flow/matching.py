@@ -57,6 +57,22 @@ def bind(it: Interpreter, pattern: ast.pattern, value: Value, frame: Frame) -> b
     return True
 
 
+def as_condition(subject: ast.expr, pattern: ast.pattern) -> ast.expr | None:
+    """The condition that a pattern stands for, if it is one value or one of some."""
+    if isinstance(pattern, ast.MatchValue):
+        same = ast.Compare(subject, [ast.Eq()], [pattern.value])
+        return ast.copy_location(same, subject)
+    if isinstance(pattern, ast.MatchSingleton) and pattern.value is not None:
+        negated = ast.UnaryOp(ast.Not(), subject)
+        return subject if pattern.value else ast.copy_location(negated, subject)
+    if isinstance(pattern, ast.MatchOr):
+        parts = [as_condition(subject, p) for p in pattern.patterns]
+        known = [part for part in parts if part is not None]
+        either = ast.BoolOp(ast.Or(), known)
+        return ast.copy_location(either, subject) if len(known) == len(parts) else None
+    return None
+
+
 def _bind_sequence(it: Interpreter, pattern: ast.MatchSequence, value: Value, frame: Frame) -> bool:
     patterns = pattern.patterns
     star = next((i for i, p in enumerate(patterns) if isinstance(p, ast.MatchStar)), None)

@@ -59,7 +59,10 @@ def binary(
 ) -> Value:
     """The result of an operator, and what it makes the GPU or the host do."""
     if _is_plain(left) and _is_plain(right):
-        return UNKNOWN if left is UNKNOWN or right is UNKNOWN else NUMBER
+        if left is UNKNOWN or right is UNKNOWN:
+            return UNKNOWN
+        seldom = guards.remainder(op, right) if isinstance(op, (ast.Mod, ast.BitAnd)) else None
+        return NUMBER if seldom is None else (Num(None, seldom),)
     if isinstance(op, ast.Sub):
         _difference(it, node, left, right, frame, left_node)
     if isinstance(op, ast.Add):
@@ -98,7 +101,9 @@ def _is_plain(value: Value) -> bool:
     if value is UNKNOWN or value is NUMBER:
         return True
     only = value[0] if len(value) == 1 else None
-    return isinstance(only, Const) and only.type in ("int", "float", "bool")
+    if isinstance(only, Const):
+        return only.type in ("int", "float", "bool")
+    return isinstance(only, Num)
 
 
 def _repeated(
@@ -134,7 +139,7 @@ def _difference(
 def on_unary(it: Interpreter, node: ast.UnaryOp, frame: Frame) -> Value:
     if isinstance(node.op, ast.Not):
         truth = branches.condition(it, node.operand, frame)
-        return NUMBER if truth is None else constant(not truth)
+        return guards.answer(it, node, frame) if truth is None else constant(not truth)
     value = it.value(node.operand, frame)
     arrivals.read(it, value, node, frame, node.operand)
     if gpu_atoms(value):
@@ -159,8 +164,7 @@ def on_compare(it: Interpreter, node: ast.Compare, frame: Frame) -> Value:
         left, left_node = right, right_node
     if len(node.ops) > 1:
         return join(result, NUMBER)
-    seldom = guards.how_seldom(it, node, frame) if result == NUMBER else None
-    return result if seldom is None else (Num(seldom),)
+    return guards.answer(it, node, frame) if result == NUMBER else result
 
 
 def _comparison(

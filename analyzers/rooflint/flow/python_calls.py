@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rooflint.flow import arrivals, switches, workers
+from rooflint.flow import arrivals, operators, switches, workers
 from rooflint.flow import torch_calls as known
 from rooflint.flow.compiled import compile_given
 from rooflint.flow.containers import compare_in_order, dict_of, list_of
@@ -107,6 +107,17 @@ def _bool(it: Interpreter, call: Call) -> Value:
 def _round(it: Interpreter, call: Call) -> Value:
     value = call.argument(0) or NUMBER
     return tuple(a for a in value if isinstance(a, (Tensor, Opaque))) or NUMBER
+
+
+def _divmod(it: Interpreter, call: Call) -> Value:
+    left, right = call.argument(0) or UNKNOWN, call.argument(1) or UNKNOWN
+    if len(call.nodes) < 2:
+        return UNKNOWN
+    parts = (
+        operators.binary(it, call.node, op, left, right, call.frame, *call.nodes[:2])
+        for op in (ast.FloorDiv(), ast.Mod())
+    )
+    return tuple_of(list(parts))
 
 
 def _abs(it: Interpreter, call: Call) -> Value:
@@ -661,6 +672,7 @@ HANDLERS: dict[str, _Handler] = {
     "bisect.insort": _place_of,
     "builtins.round": _round,
     "builtins.abs": _abs,
+    "builtins.divmod": _divmod,
     "builtins.slice": _slice,
     "builtins.len": _len,
     "builtins.range": _range,

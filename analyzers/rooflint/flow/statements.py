@@ -202,16 +202,21 @@ def on_try(it: Interpreter, node: ast.Try, frame: Frame) -> bool:
 def on_match(it: Interpreter, node: ast.Match, frame: Frame) -> bool:
     machine = it.machine
     subject = it.value(node.subject, frame)
-    before, ends = frame.vars, [frame.vars]
+    before, ends, path = frame.vars, [frame.vars], machine.path
     machine.branches += 1
     for case in node.cases:
         frame.vars = dict(before)
         if not matching.bind(it, case.pattern, subject, frame):
             continue
+        is_it = matching.as_condition(node.subject, case.pattern)
+        if is_it is not None:
+            branches.let_through(it, is_it, frame, True, node.subject)
         if case.guard is not None:
             branches.condition(it, case.guard, frame)
+            branches.let_through(it, case.guard, frame, True)
         if it.statements(case.body, frame):
             ends.append(frame.vars)
+        machine.path = path
     machine.branches -= 1
     joined = ends[0]
     for other in ends[1:]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from rooflint.flow import torch_calls as known
@@ -22,6 +23,7 @@ from rooflint.flow.places import (
 from rooflint.flow.tensors import run_backward
 from rooflint.flow.text import log_values, print_values
 from rooflint.flow.values import (
+    FALSE,
     NONE,
     NUMBER,
     TRUE,
@@ -36,6 +38,7 @@ from rooflint.flow.values import (
     Text,
     Unknown,
     Value,
+    constant,
     items_of,
     join_all,
     string_of,
@@ -204,6 +207,10 @@ def scaler_method(it: Interpreter, one: Instance, name: str, call: Call) -> Valu
     return NONE
 
 
+_CHOOSES_GPU = re.compile(r"cuda|gpu|device")
+"""Flags that are on wherever a program waits for a GPU."""
+
+
 def argparse_method(it: Interpreter, one: Instance, name: str, call: Call) -> Value:
     machine = it.machine
     if name == "add_argument":
@@ -215,9 +222,16 @@ def argparse_method(it: Interpreter, one: Instance, name: str, call: Call) -> Va
             key = long[0].lstrip("-").replace("-", "_")
         default = call.argument(-1, "default") or ()
         action = string_of(call.argument(-1, "action") or ()) or ""
-        if action.startswith("store_") or not default:
-            default = NUMBER if action.startswith("store_") else UNKNOWN
-        default = tuple(Num() if isinstance(a, Const) and a.type == "bool" else a for a in default)
+        if not default and action in ("store_true", "store_false"):
+            default = constant(action == "store_false")
+        elif action.startswith("store_") and action != "store_false" and default != FALSE:
+            default = NUMBER
+        elif not default:
+            default = UNKNOWN
+        default = tuple(
+            _flag(key or "", a.value) if isinstance(a, Const) and a.type == "bool" else a
+            for a in default
+        )
         if any(isinstance(a, Const) and a.type == "str" for a in default):
             # The command line can say otherwise.
             default = (*default, Text())
@@ -235,3 +249,10 @@ def argparse_method(it: Interpreter, one: Instance, name: str, call: Call) -> Va
             machine.write_attribute(one, key, value)
         return NONE
     return UNKNOWN
+
+
+def _flag(name: str, on: bool) -> Num:
+    """A flag of the command line with its default, which most runs leave as it is."""
+    if _CHOOSES_GPU.search(name):
+        return Num()
+    return Num(None, "") if on else Num("")

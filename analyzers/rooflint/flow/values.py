@@ -60,7 +60,9 @@ class Num:
     """A Python number (or boolean) in host memory."""
 
     seldom: str | None = None
-    """Of a comparison: how often it holds, if not on every step of a loop."""
+    """How often it is true, if not on every step of a loop: of a comparison, or a flag."""
+    seldom_not: str | None = None
+    """How often it is false, or, of a remainder, how often it is a certain number."""
 
 
 @plain
