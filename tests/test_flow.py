@@ -655,6 +655,26 @@ def test_what_has_grown_and_begins_anew_is_a_guard(text: str, heat: str) -> None
     assert [s.heat for s in stops if s.wait.operation == "item"] == [heat]
 
 
+@pytest.mark.parametrize(
+    ("test", "count"),
+    [
+        ("'cuda' not in 'cuda:0'", 0),
+        ("kind != 'cuda'", 0),
+        ("not str(device).startswith('cuda')", 0),
+        ("'cuda:0'.split(':')[0] != 'cuda'", 0),
+        ("not out.is_cuda", 0),
+        ("out.is_cpu", 0),
+        ("'cuda' in kind", 1),
+        ("out.is_cuda", 1),
+        ("unheard_of('cuda')", 1),
+    ],
+)
+def test_a_branch_that_no_tensor_of_the_gpu_takes_is_not_followed(test: str, count: int) -> None:
+    setup = "kind = 'cuda' if 'cuda' in str(device) else 'cpu'"
+    stops = in_a_step(f"if {test}:\n    out.mean().item()", setup)
+    assert len([s for s in stops if s.wait.operation == "item"]) == count
+
+
 def test_what_moves_itself_is_moved_once() -> None:
     text = """
 scale = torch.ones(8)

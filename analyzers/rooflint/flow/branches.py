@@ -245,6 +245,10 @@ def narrow(it: Interpreter, test: ast.expr, frame: Frame, holds: bool) -> None:
                 narrow(it, operand, frame, holds)
     elif isinstance(test, ast.Name):
         _keep(it, test.id, frame, lambda a: _truth((a,)) is not (not holds))
+    elif isinstance(test, ast.Attribute) and isinstance(test.value, ast.Name):
+        if test.attr in ("is_cuda", "is_cpu"):
+            other = "cpu" if (test.attr == "is_cuda") is holds else "gpu"
+            _keep(it, test.value.id, frame, lambda a: not isinstance(a, Tensor) or a.place != other)
     elif isinstance(test, ast.Compare) and len(test.ops) == 1:
         op, right = test.ops[0], test.comparators[0]
         none = isinstance(right, ast.Constant) and right.value is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from rooflint.flow import arrivals
+from rooflint.flow import arrivals, text
 from rooflint.flow.containers import looked_up
 from rooflint.flow.facts import TENSOR_WORK
 from rooflint.flow.loaders import elements_of
@@ -33,8 +33,10 @@ from rooflint.flow.values import (
     TupleOf,
     Unknown,
     Value,
+    constant,
     gpu_atoms,
     join_all,
+    string_of,
     tuple_of,
 )
 from rooflint.plain import replace
@@ -405,7 +407,10 @@ def contains(
         isinstance(a, Text) or (isinstance(a, Const) and a.type == "str") for a in left
     ):
         # A string is looked for among keys or words, never among a tensor's elements.
-        return NUMBER
+        part, whole = string_of(left), text.written(right)
+        if part is None or whole is None:
+            return NUMBER
+        return constant((part in whole) is isinstance(node.ops[0], ast.In))
     held = tuple(a for a in right if isinstance(a, Tensor) and a.place != "cpu")
     subject = right_node
     if not held and any(isinstance(a, (ListOf, TupleOf)) for a in right):

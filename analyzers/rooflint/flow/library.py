@@ -422,7 +422,7 @@ def method(it: Interpreter, member: Method, call: Call, node: ast.expr | ast.stm
         return dict_method(it, one, name, call)
     if isinstance(one, ListOf):
         return list_method(it, one, name, call)
-    if isinstance(one, (Text, Const)):
+    if isinstance(one, (Text, Const, DeviceIs)):
         return text_method(it, one, name, call, node)
     if isinstance(one, Array):
         if name in ("item",):

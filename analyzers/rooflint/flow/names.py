@@ -219,6 +219,8 @@ def attribute_of(it: Interpreter, atom: Atom, name: str, node: ast.expr, frame: 
             return items_of(NUMBER)
         if name == "dtype":
             return (Ref("torch.dtype"),)
+        if name in ("is_cuda", "is_cpu") and atom.sure and atom.place != "unknown":
+            return constant((atom.place == "gpu") is (name == "is_cuda"))
         return NUMBER if name in HOST_VALUES else (Method(atom, name),)
     if isinstance(atom, Opaque):
         if name == "device":
@@ -255,7 +257,7 @@ def attribute_of(it: Interpreter, atom: Atom, name: str, node: ast.expr, frame: 
     if isinstance(atom, DeviceIs):
         if name == "type":
             return {"gpu": constant("cuda"), "cpu": constant("cpu")}.get(atom.place, TEXT)
-        return NUMBER
+        return NUMBER if name == "index" else (Method(atom, name),)
     if isinstance(atom, Unknown):
         return (Ref("torch.dtype"),) if name == "dtype" else (atom,)
     if isinstance(atom, (Array, ListOf, DictOf, Items, Text, Const, Generator)):

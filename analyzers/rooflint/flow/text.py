@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from rooflint.flow import arrivals
 from rooflint.flow import torch_calls as known
@@ -16,6 +16,7 @@ from rooflint.flow.values import (
     UNKNOWN,
     Atom,
     Const,
+    DeviceIs,
     Frame,
     Instance,
     Ref,
@@ -26,6 +27,7 @@ from rooflint.flow.values import (
     items_of,
     join_all,
     string_of,
+    tuple_of,
 )
 from rooflint.plain import replace
 
@@ -91,7 +93,8 @@ def text_of(it: Interpreter, call: Call) -> Value:
     for atom in value:
         if isinstance(atom, Instance) and atom.cls is not None and isinstance(node, ast.expr):
             _str_of(it, atom, node, call.frame)
-    return value if string_of(value) is not None else TEXT
+    # What a device is called stands for it.
+    return value if written(value) is not None else TEXT
 
 
 def _line_of_call(node: ast.expr | ast.stmt) -> int:
@@ -101,8 +104,25 @@ def _line_of_call(node: ast.expr | ast.stmt) -> int:
     return node.lineno
 
 
+_PLAIN = frozenset("startswith endswith split lower upper strip".split())
+"""Methods whose result is known for a string that is."""
+
+
+def written(value: Value) -> str | None:
+    """The string that a value certainly is, or that is written where it stands."""
+    if len(value) == 1 and isinstance(value[0], DeviceIs):
+        return {"gpu": "cuda", "cpu": "cpu"}.get(value[0].place)
+    return string_of(value)
+
+
+def _made_of(result: object) -> Value:
+    if isinstance(result, list):
+        return tuple_of([constant(part) for part in cast("list[str]", result)])
+    return constant(result)
+
+
 def text_method(
-    it: Interpreter, one: Text | Const, name: str, call: Call, node: ast.expr | ast.stmt
+    it: Interpreter, one: Text | Const | DeviceIs, name: str, call: Call, node: ast.expr | ast.stmt
 ) -> Value:
     if name == "format":
         line = _line_of_call(call.node)
@@ -120,6 +140,10 @@ def text_method(
         value = call.argument(0) or UNKNOWN
         it.elements(value, call.node, call.frame)
         return TEXT
+    given = [string_of(v) for v in call.arguments]
+    said = written((one,))
+    if said is not None and name in _PLAIN and None not in given and not call.keywords:
+        return _made_of(getattr(said, name)(*given))
     if name in ("split", "splitlines", "rsplit"):
         return items_of(TEXT)
     if name in ("startswith", "endswith", "find", "count", "index", "isdigit"):
