@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from profiles.trace_maker import MAIN, TraceMaker
@@ -70,3 +72,24 @@ def test_a_reader_whose_server_is_gone_ends(tmp_path: Path):
         worker.stdin.close()
         assert worker.wait() == 1
         killer.cancel()
+
+
+async def test_a_reader_that_is_no_longer_asked_for_ends(
+    elsewhere: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*args: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(popen(*args, **options))
+        return started[-1]
+
+    popen = subprocess.Popen
+    monkeypatch.setattr(reading.subprocess, "Popen", start)
+    monkeypatch.setattr(reading, "WORKER", "import time; time.sleep(600)")
+    task = asyncio.ensure_future(reading.read_in_thread(tmp_path / "trace.json"))
+    while not started:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await asyncio.to_thread(started[0].wait, 60) < 0

@@ -6,6 +6,7 @@ hover meanwhile.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pickle
 import subprocess
@@ -31,19 +32,63 @@ CHUNK = 200
 """So many values are taken over at a time, which takes a few milliseconds."""
 
 
-def read_measured(
+class Reading:
+    """One that may be given up."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._worker: subprocess.Popen[bytes] | None = None
+        self._is_given_up = False
+
+    def runs(self, worker: subprocess.Popen[bytes]) -> None:
+        """This process does it."""
+        with self._lock:
+            self._worker = worker
+            if self._is_given_up:
+                worker.kill()
+
+    def give_up(self) -> None:
+        """End the process that reads, if there is one or comes to be."""
+        with self._lock:
+            self._is_given_up = True
+            if self._worker is not None:
+                self._worker.kill()
+
+
+async def read_in_thread(
     path: Path,
     roots: Iterable[str] = (),
     *,
     since: str | None = None,
     revision: str | None = None,
 ) -> Measured:
+    """The same as `read_measured`; where that is cancelled, nothing goes on reading."""
+    reading = Reading()
+    try:
+        return await asyncio.to_thread(
+            read_measured, path, roots, since=since, revision=revision, reading=reading
+        )
+    except asyncio.CancelledError:
+        reading.give_up()
+        raise
+
+
+def read_measured(
+    path: Path,
+    roots: Iterable[str] = (),
+    *,
+    since: str | None = None,
+    revision: str | None = None,
+    reading: Reading | None = None,
+) -> Measured:
     """A recording, judged; `roots` are where the files of a trace are that came without them.
 
     Raises `ProfileError`.
     """
-    read = _read if _text_bytes(path) < LARGE_BYTES else _read_elsewhere
-    report = read(path, roots)
+    if _text_bytes(path) < LARGE_BYTES:
+        report = _read(path, roots)
+    else:
+        report = _read_elsewhere(path, roots, reading or Reading())
     files = _files_here(report.recording, roots)
     return Measured(report, rooflint.summarize(report), since or now(), revision, files)
 
@@ -95,11 +140,12 @@ def _text_bytes(path: Path) -> int:
 WORKER = "import sys; sys.path[:] = sys.argv[1:]; from rooflint_server.reading import work; work()"
 
 
-def _read_elsewhere(path: Path, roots: Iterable[str]) -> Report:
+def _read_elsewhere(path: Path, roots: Iterable[str], reading: Reading) -> Report:
     # Isolated, so that nothing is imported from the folder that the editor has open.
     command = [sys.executable, "-I", "-c", WORKER, *sys.path]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
         assert worker.stdin and worker.stdout
+        reading.runs(worker)
         outcome: object = None
         try:
             pickle.dump((path, [*roots]), worker.stdin)

@@ -22,7 +22,6 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -42,7 +41,7 @@ from rooflint_server.document import Document, Place
 from rooflint_server.escape import plain
 from rooflint_server.notebook import Notebook
 from rooflint_server.progress import Listener, close_progress, open_progress
-from rooflint_server.reading import now, read_measured
+from rooflint_server.reading import now, read_in_thread
 from rooflint_server.session import Run, Session
 from rooflint_server.to_lsp import Json
 from rooflint_server.wire import Protocol, converse, open_loopback, open_stdio
@@ -675,7 +674,7 @@ async def profile(params: lsp.ExecuteCommandParams) -> dict[str, object]:
         folder = await _outcome(
             run, asyncio.to_thread(rooflint.profile, request, hear, run.cancelled)
         )
-        measured = await _outcome(run, asyncio.to_thread(read_measured, folder, [request.root]))
+        measured = await _outcome(run, read_in_thread(folder, [request.root]))
         report, message = measured.report, measured.summary
         _keep(request.root, measured)
         _show_anew()
@@ -705,7 +704,7 @@ async def import_recording(params: lsp.ExecuteCommandParams) -> dict[str, object
     """Show a recording, trace or report that was made elsewhere, and keep it in the project."""
     path = to_imported(params.arguments)
     roots = session.folders or [*{session.root_of(path) for path in session.documents}]
-    measured = await asyncio.to_thread(read_measured, path, roots)
+    measured = await read_in_thread(path, roots)
     report = measured.report
     if not roots:
         raise RooflintError("open a folder to import into")
@@ -796,10 +795,12 @@ async def _load_recordings(root: str) -> None:
             for one in await asyncio.to_thread(_wanted, root, listed):
                 wanted = root not in session.cleared or one.since > session.cleared[root]
                 if wanted and shown.get(str(one.folder), "unread") not in (None, one.revision):
-                    read = partial(
-                        read_measured, one.folder, [root], since=one.since, revision=one.revision
+                    _keep(
+                        root,
+                        await read_in_thread(
+                            one.folder, [root], since=one.since, revision=one.revision
+                        ),
                     )
-                    _keep(root, await asyncio.to_thread(read))
                     _show_anew()
 
 
@@ -829,7 +830,7 @@ async def _compare(root: str, measured: Measured) -> None:
     with _fault_told("comparing with the recording before"):
         before = await asyncio.to_thread(_before, root, measured.origin)
         if before is not None:
-            earlier = (await asyncio.to_thread(read_measured, before)).report
+            earlier = (await read_in_thread(before)).report
             comparison = await asyncio.to_thread(rooflint.compare, earlier, measured.report)
             if any(one is measured for one in session.measured.get(root, ())):
                 session.keep(root, replace(measured, comparison=comparison))
