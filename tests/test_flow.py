@@ -707,6 +707,48 @@ for step in range(9):
     assert [s.heat for s in stops_of(reset)] == ["every step"]
 
 
+@pytest.mark.parametrize(
+    ("how", "asked", "heat"),
+    [
+        ("lru_cache", "made(4)", "sometimes"),
+        ("lru_cache(maxsize=None)", "made(4)", "sometimes"),
+        ("cache", "made(out.shape[0], out.device)", "sometimes"),
+        ("cache", "made()", "once"),
+        ("lru_cache", "made(step)", "every step"),
+        ("lru_cache(maxsize=None)", "made(step + 1)", "every step"),
+        ("cache", "made(out)", "every step"),
+        ("wraps(print)", "made(4)", "every step"),
+    ],
+)
+def test_what_a_function_keeps_is_made_once_for_each_argument(
+    how: str, asked: str, heat: str
+) -> None:
+    made = "def made(*given):\n    return torch.ones(8).to(device)"
+    stops = in_a_step(f"{asked}.sum()", f"import functools\n@functools.{how}\n{made}")
+    assert [s.heat for s in stops] == [heat]
+
+
+@pytest.mark.parametrize(
+    ("how", "asked", "heat"),
+    [
+        ("cached_property", "table.row", "once"),
+        ("cached_property", "Table().row", "every step"),
+        ("cache", "table.row()", "once"),
+        ("cache", "Table().row()", "every step"),
+    ],
+)
+def test_what_an_object_keeps_is_made_once_for_each_object(how: str, asked: str, heat: str) -> None:
+    setup = f"""
+import functools
+class Table:
+    @functools.{how}
+    def row(self):
+        return torch.ones(8).to(device)
+table = Table()
+"""
+    assert [s.heat for s in in_a_step(f"{asked}.sum()", setup)] == [heat]
+
+
 def test_what_is_looked_up_and_kept_is_made_once() -> None:
     setup = """
 made = {}

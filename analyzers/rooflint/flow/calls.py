@@ -7,7 +7,7 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from rooflint.flow import library, names, objects, places, python_calls, tensors
+from rooflint.flow import library, names, objects, places, python_calls, settling, tensors
 from rooflint.flow.facts import CallFrom, Loop, Path, PathItem, Wait
 from rooflint.flow.machine import MOST_STATEMENTS_ELSEWHERE, Call, Trace, fixed_items
 from rooflint.flow.values import (
@@ -236,6 +236,16 @@ def _fill_record(it: Interpreter, one: Instance, cls: Class, call: Call) -> None
 
 def call_function(it: Interpreter, function: Function, receiver: Atom | None, call: Call) -> Value:
     """Follow a call of a function of the file."""
+    if not function.keeps:
+        return _call_function(it, function, receiver, call)
+    path = it.machine.path
+    it.machine.path = (*path, *settling.kept(it, receiver, call))
+    value = _call_function(it, function, receiver, call)
+    it.machine.path = path
+    return value
+
+
+def _call_function(it: Interpreter, function: Function, receiver: Atom | None, call: Call) -> Value:
     machine = it.machine
     if function.is_generator or function.is_context:
         machine.found.called[id(function.node)] = function

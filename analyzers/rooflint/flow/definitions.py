@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
     from rooflint.source import Block
 
+_KEEP = frozenset(("functools.cache", "functools.cached_property", "functools.lru_cache"))
 _FunctionNode = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -122,6 +123,8 @@ def _decorated(
         how = it.value(maker, frame)
         if any(_only_registers(it, a) for a in how):
             continue
+        if any(isinstance(a, Ref) and a.path in _KEEP for a in how):
+            function.keeps = True
         if maker is not decorator:
             how = it.value(decorator, frame)
         name = next((a.path for a in how if isinstance(a, Ref)), "")

@@ -113,13 +113,13 @@ def _compared(
     if isinstance(op, (ast.Gt, ast.GtE)) and holds and isinstance(left, ast.BinOp):
         # `if step - last_saved >= every:`
         since = isinstance(left.op, ast.Sub) and isinstance(left.right, (ast.Name, ast.Attribute))
-        return "" if since and _is_loop_name(it, left.left) else None
+        return "" if since and is_loop_name(it, left.left) else None
     if isinstance(op, (ast.Lt, ast.LtE)) is holds and isinstance(op, _ORDERS):
         return _at_first(it, left, isinstance(op, (ast.LtE, ast.Gt)), right, frame)
     if isinstance(op, (ast.In, ast.NotIn)):
         is_one = isinstance(op, ast.In) is holds
         listed = isinstance(right, (ast.Tuple, ast.List, ast.Set))
-        return "" if is_one and listed and _is_loop_name(it, left) else None
+        return "" if is_one and listed and is_loop_name(it, left) else None
     if not isinstance(op, (ast.Eq, ast.NotEq)) or isinstance(op, ast.Eq) is not holds:
         return None
     for one, other in ((left, right), (right, left)):
@@ -135,7 +135,7 @@ def _compared(
             # A program of one process may say so.
             is_it = it.quietly(one, frame) == constant(other.value)
             return None if is_it else "on every step of rank 0" if other.value == 0 else ""
-    if not _is_loop_name(it, left) and not _is_loop_name(it, right):
+    if not is_loop_name(it, left) and not is_loop_name(it, right):
         return None
     held = (*it.quietly(left, frame), *it.quietly(right, frame))
     return None if any(isinstance(a, (Tensor, Opaque)) for a in held) else ""
@@ -174,7 +174,7 @@ def _turns_of(it: Interpreter, loop: ast.AST, frame: Frame) -> int | None:
     return None
 
 
-def _is_loop_name(it: Interpreter, node: ast.expr) -> bool:
+def is_loop_name(it: Interpreter, node: ast.expr) -> bool:
     return _counted_by(it, node) is not None
 
 

@@ -1,12 +1,14 @@
-"""`scale = scale.to(x.device)` moves what it names the first time; from then on it is there."""
+"""What happens the first time only: a move of what stays there, what a function keeps."""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
 
-from rooflint.flow.facts import CallFrom, Loop, Once, Path, PathItem
-from rooflint.flow.values import Frame, Function, Instance
+from rooflint.flow import guards
+from rooflint.flow.facts import CallFrom, Guard, Loop, Once, Path, PathItem
+from rooflint.flow.machine import Call
+from rooflint.flow.values import Atom, Frame, Function, Instance, Opaque, Site, Tensor, Unknown
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
@@ -16,7 +18,10 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def settle(it: Interpreter, node: ast.Assign, value: ast.Call, frame: Frame) -> Path:
-    """How often a statement does something: a move that stays is none of a loop's turns."""
+    """How often a statement does something: a move that stays is none of a loop's turns.
+
+    `scale = scale.to(x.device)` moves what it names the first time; from then on it is there.
+    """
     path = it.machine.path
     target = node.targets[0]
     if not path or len(node.targets) > 1 or not _moves(value, target):
@@ -26,6 +31,34 @@ def settle(it: Interpreter, node: ast.Assign, value: ast.Call, frame: Frame) -> 
     if isinstance(target, ast.Attribute) and _stays_in(it, target, frame):
         return (*path, Once())
     return path
+
+
+def kept(it: Interpreter, receiver: Atom | None, call: Call) -> Path:
+    """How often a function runs that keeps what it returned: not again for the same arguments."""
+    given = [*call.arguments, *call.keywords.values()]
+    if isinstance(receiver, Instance) and receiver.facts.get("lives_a_step"):
+        return ()
+    if not given:
+        return (Once(),)
+    keywords = call.node.keywords if isinstance(call.node, ast.Call) else []
+    nodes = [*call.nodes, *(keyword.value for keyword in keywords)]
+    if any(_is_new(a) for value in given for a in value) or any(_differs(it, n) for n in nodes):
+        return ()
+    return (Guard(Site(call.frame.block, call.node), "once for each different argument"),)
+
+
+def _is_new(atom: Atom) -> bool:
+    """Whether a value is another one on each step."""
+    if isinstance(atom, Instance):
+        return bool(atom.facts.get("lives_a_step"))
+    return isinstance(atom, (Tensor, Opaque)) or (isinstance(atom, Unknown) and atom.is_item)
+
+
+def _differs(it: Interpreter, node: ast.expr) -> bool:
+    """Whether an expression is reckoned from what a loop counts."""
+    if isinstance(node, ast.BinOp):
+        return _differs(it, node.left) or _differs(it, node.right)
+    return guards.is_loop_name(it, node)
 
 
 def _moves(value: ast.Call, target: ast.expr) -> bool:

@@ -261,6 +261,7 @@ class Function:
         "is_context",
         "is_elsewhere",
         "is_generator",
+        "keeps",
         "name",
         "no_grad",
         "node",
@@ -288,6 +289,8 @@ class Function:
         self.is_elsewhere = False
         """It is of another file than the one that is followed."""
         self.is_generator = False
+        self.keeps = False
+        """What it returned is kept, and returned again for the same arguments."""
 
 
 class Class:
