@@ -675,6 +675,69 @@ def test_a_branch_that_no_tensor_of_the_gpu_takes_is_not_followed(test: str, cou
     assert len([s for s in stops if s.wait.operation == "item"]) == count
 
 
+@pytest.mark.parametrize(
+    ("text", "heats"),
+    [
+        ("if step == 0:\n    out.mean().item()", ["once"]),
+        ("if step != len(rows) - 1:\n    continue\nout.mean().item()", ["once"]),
+        ("if rows and step == 5:\n    out.mean().item()", ["once"]),
+        ("if len(rows) > 9:\n    out.mean().item()\n    break", ["once"]),
+        ("if len(rows) > 9:\n    out.mean().item()\n    raise SystemExit", ["once"]),
+        ("if len(rows) > 9:\n    raise ValueError(f'{out}')", ["once"]),
+        ("assert len(rows) > 9, f'{out}'", ["once"]),
+        ("try:\n    unheard_of()\nexcept OSError:\n    out.mean().item()\n    raise", ["once"]),
+        ("for k in range(3):\n    if k == 1:\n        out.mean().item()", ["every step"]),
+        (
+            "for k in range(3):\n    if rows[k]:\n        out.tolist()\n        break",
+            ["every step"],
+        ),
+        ("if rows[0] == step:\n    out.mean().item()", ["sometimes"]),
+        ("for row in rows:\n    out.sum()\n    if row == 0:\n        out.tolist()", ["sometimes"]),
+        (
+            "n = 0\nfor row in rows:\n    n += 1\n    if n == 1:\n        out.tolist()",
+            ["every step"],
+        ),
+    ],
+)
+def test_what_runs_on_one_turn_of_a_loop_runs_as_often_as_the_loop(
+    text: str, heats: list[str]
+) -> None:
+    assert [s.heat for s in in_a_step(text, "rows = unheard_of()")] == heats
+
+
+@pytest.mark.parametrize(
+    ("loop", "heat"),
+    [
+        ("for _ in range(3):\n    model(torch.randn(4, 8).to(device))", "once"),
+        ("n = 10\nfor _ in range(n):\n    model(torch.randn(4, 8).to(device))", "once"),
+        (
+            "for _ in range(3):\n    with torch.no_grad():\n"
+            "        model(torch.randn(4, 8).to(device))\n        torch.cuda.empty_cache()",
+            "once",
+        ),
+        ("for _ in range(30):\n    model(torch.randn(4, 8).to(device))", "every step"),
+        ("for _ in range(3):\n    y = model(torch.randn(4, 8).to(device))", "every step"),
+        ("for _ in range(len(x)):\n    model(torch.randn(4, 8).to(device))", "every step"),
+    ],
+)
+def test_a_few_turns_that_want_nothing_of_a_model_warm_it_up(loop: str, heat: str) -> None:
+    assert [s.heat for s in stops_of(loop) if s.wait.operation == "copy"] == [heat]
+
+
+@pytest.mark.parametrize(
+    ("caught", "how"),
+    [
+        ("except OSError:", "on the steps that raise `OSError`"),
+        ("except (OSError, KeyError):", "on the steps that raise `OSError` or `KeyError`"),
+        ("except:", "on the steps that raise an exception"),
+    ],
+)
+def test_what_is_done_about_an_exception_happens_where_it_is_raised(caught: str, how: str) -> None:
+    (stop,) = in_a_step(f"try:\n    unheard_of()\n{caught}\n    out.mean().item()")
+    assert stop.guard is not None
+    assert stop.guard.how == how
+
+
 def test_what_moves_itself_is_moved_once() -> None:
     text = """
 scale = torch.ones(8)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rooflint.flow import arrivals, calls, guards, loops, names, operators, type_checks
-from rooflint.flow.facts import Guard, Loop
+from rooflint.flow.facts import Guard, Loop, Once, OneTurn, PathItem
 from rooflint.flow.machine import Call
 from rooflint.flow.values import (
     NUMBER,
@@ -51,33 +51,30 @@ def on_if(it: Interpreter, node: ast.If, frame: Frame) -> bool:
     machine = it.machine
     before, path = frame.vars, machine.path
     site = Site(frame.block, node.test)
-    guard = Guard(site)
-    seldom = guards.how_seldom(it, node.test, frame)
-    seldom_not = guards.how_seldom(it, node.test, frame, holds=False)
+    guard = last_time(it, node.body) or guards.guard(it, node.test, frame, True)
+    guard_else = guards.guard(it, node.test, frame, False)
     machine.branches += 1
     frame.vars = dict(before)
     narrow(it, node.test, frame, True)
-    if seldom is not None:
-        machine.path = (*path, Guard(site, seldom))
+    if guard is not None:
+        machine.path = (*path, guard)
     elif (
-        _leaves(node.body)
-        or _fills_what_is_missing(it, node, frame)
+        _fills_what_is_missing(it, node, frame)
         or _starts_over(it, node, frame)
         or (_asks_for_nothing(node.test) and _turns_back(node.body))
     ):
-        machine.path = (*path, guard)
+        machine.path = (*path, Guard(site))
     comes_out = it.statements(node.body, frame)
     after_body = frame.vars
     frame.vars = dict(before)
     machine.path = path
     narrow(it, node.test, frame, False)
-    if seldom_not is not None:
-        machine.path = (*path, Guard(site, seldom_not))
-    elif node.orelse and _leaves(node.orelse):
-        machine.path = (*path, guard)
+    last = (last_time(it, node.orelse) if node.orelse else None) or guard_else
+    if last is not None:
+        machine.path = (*path, last)
     comes_out_else = it.statements(node.orelse, frame)
     machine.branches -= 1
-    if comes_out or seldom_not is None:
+    if comes_out or guard_else is None:
         machine.path = path
     # Else what follows is reached as often as the condition does not hold.
     if comes_out and comes_out_else:
@@ -214,9 +211,9 @@ def let_through(
     it: Interpreter, test: ast.expr, frame: Frame, holds: bool, at: ast.expr | None = None
 ) -> None:
     """What comes next happens as often as a condition holds, or does not."""
-    seldom = guards.how_seldom(it, test, frame, holds)
-    if seldom is not None:
-        it.machine.path = (*it.machine.path, Guard(Site(frame.block, at or test), seldom))
+    guard = guards.guard(it, test, frame, holds, at)
+    if guard is not None:
+        it.machine.path = (*it.machine.path, guard)
 
 
 def tested(it: Interpreter, value: Value, node: ast.expr, frame: Frame) -> None:
@@ -373,15 +370,20 @@ def _turns_back(body: list[ast.stmt]) -> bool:
     return isinstance(body[-1], (ast.Return, ast.Continue))
 
 
-def _leaves(body: list[ast.stmt]) -> bool:
-    """Whether a branch ends the loop or the program: it runs once at most."""
+def last_time(it: Interpreter, body: list[ast.stmt]) -> PathItem | None:
+    """How often a branch runs that ends the program, or the loop: once at most."""
     last = body[-1]
-    if isinstance(last, (ast.Raise, ast.Break)):
-        return True
+    if isinstance(last, ast.Raise):
+        return Once()
+    if isinstance(last, ast.Break):
+        around = (item for item in reversed(it.machine.path) if isinstance(item, Loop))
+        left = (o for o in around if isinstance(o.site.node, (ast.For, ast.AsyncFor, ast.While)))
+        return next(map(OneTurn, left), None)
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
         function = last.value.func
-        return isinstance(function, ast.Attribute) and function.attr in ("exit", "_exit", "abort")
-    return False
+        exits = isinstance(function, ast.Attribute) and function.attr in ("exit", "_exit", "abort")
+        return Once() if exits else None
+    return None
 
 
 def _truth(value: Value) -> bool | None:

@@ -109,6 +109,16 @@ class Once:
 
 
 @plain
+class OneTurn:
+    """What happens on one turn of a loop at most, however many it has."""
+
+    loop: Loop
+
+    def __hash__(self) -> int:
+        return id(self.loop)
+
+
+@plain
 class CallFrom:
     """A call of a function of the file."""
 
@@ -120,7 +130,7 @@ class CallFrom:
         return id(self.site.node)
 
 
-PathItem = Loop | Guard | CallFrom | Once
+PathItem = Loop | Guard | CallFrom | Once | OneTurn
 Path = tuple[PathItem, ...]
 
 
@@ -194,12 +204,17 @@ def heat_of(path: Path) -> tuple[Heat, Loop | None, Guard | None]:
     """How often a path is taken, the loop that decides it, and the guard if there is one."""
     guard: Guard | None = None
     inner: Loop | None = None
+    ended: list[Loop] = []
     found: tuple[Heat, Loop | None, Guard | None] = ("once", None, None)
     for item in reversed(path):
         if isinstance(item, Once):
             return found
         if isinstance(item, Guard):
             guard = guard or item
+        elif isinstance(item, OneTurn):
+            ended.append(item.loop)
+        elif item in ended:
+            continue
         elif isinstance(item, Loop) and item.is_hot:
             if guard is None:
                 return "every step", item, None

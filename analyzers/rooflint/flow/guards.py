@@ -6,8 +6,8 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from rooflint.flow.facts import Loop
-from rooflint.flow.values import NUMBER, Const, Frame, Num, Opaque, Tensor, Value, constant
+from rooflint.flow.facts import CallFrom, Guard, Loop, OneTurn, PathItem
+from rooflint.flow.values import NUMBER, Const, Frame, Num, Opaque, Site, Tensor, Value, constant
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
@@ -24,6 +24,17 @@ _OFTEN_ENOUGH = 3
 """What happens on every third step or more often is as good as on each."""
 _FEW = 100
 """So many steps at the start of a loop are few, however many it has."""
+
+
+def guard(
+    it: Interpreter, test: ast.expr, frame: Frame, holds: bool, at: ast.expr | None = None
+) -> PathItem | None:
+    """What a condition is on the way to what it lets through, if it seldom holds (or does not)."""
+    seldom = how_seldom(it, test, frame, holds)
+    if seldom is None:
+        return None
+    loop = _of_one_turn(it, test, holds)
+    return Guard(Site(frame.block, at or test), seldom) if loop is None else OneTurn(loop)
 
 
 def how_seldom(it: Interpreter, test: ast.expr, frame: Frame, holds: bool = True) -> str | None:
@@ -190,14 +201,74 @@ def _counted_by(it: Interpreter, node: ast.expr) -> Loop | None:
 
 
 def _counts(loop: ast.expr | ast.stmt, name: str) -> bool:
-    """Whether a `while` loop counts its turns by a name."""
-    return isinstance(loop, ast.While) and any(
+    """Whether a loop counts its turns by a name."""
+    if not isinstance(loop, (ast.While, ast.For, ast.AsyncFor)):
+        return False
+    counted = any(
         isinstance(s, ast.AugAssign)
         and isinstance(s.target, ast.Name)
         and s.target.id == name
         and isinstance(s.value, ast.Constant)
         for s in loop.body
     )
+    return counted and (isinstance(loop, ast.While) or _is_bound_once(loop, name))
+
+
+def _is_bound_once(loop: ast.AST, name: str) -> bool:
+    stores = (
+        n
+        for n in ast.walk(loop)
+        if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
+    )
+    return len(list(stores)) == 1
+
+
+def _of_one_turn(it: Interpreter, test: ast.expr, holds: bool) -> Loop | None:
+    """The loop on one turn of which alone a condition holds: `step == 0`."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _of_one_turn(it, test.operand, not holds)
+    if isinstance(test, ast.BoolOp):
+        if isinstance(test.op, ast.And) is not holds:
+            return None
+        found = (_of_one_turn(it, value, holds) for value in test.values)
+        return next((loop for loop in found if loop is not None), None)
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return None
+    wanted = ast.Eq if holds else ast.NotEq
+    sides = (test.left, test.comparators[0])
+    if not isinstance(test.ops[0], wanted) or not all(map(_is_simple, sides)):
+        return None
+    for item in reversed(it.machine.path):
+        if isinstance(item, CallFrom):
+            return None
+        if isinstance(item, Loop):
+            node = item.site.node
+            for name in (side.id for side in sides if isinstance(side, ast.Name)):
+                if _numbers(node, name) or (_counts(node, name) and _is_bound_once(node, name)):
+                    return item
+    return None
+
+
+def _is_simple(node: ast.expr) -> bool:
+    """Whether an expression is made of names and numbers, so that a step does not change it."""
+    if isinstance(node, ast.BinOp):
+        return _is_simple(node.left) and _is_simple(node.right)
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "len"
+    return isinstance(node, (ast.Name, ast.Attribute, ast.Constant))
+
+
+def _numbers(loop: ast.AST, name: str) -> bool:
+    """Whether a loop gives each of its turns another number by this name."""
+    if not isinstance(loop, ast.For):
+        return False
+    target, made = loop.target, loop.iter
+    while isinstance(made, ast.Call) and _name_of(made.func) not in ("range", "trange"):
+        if _name_of(made.func) == "enumerate" and isinstance(target, ast.Tuple):
+            target = target.elts[0]
+            break
+        made = made.args[0] if made.args else None
+    return isinstance(made, ast.Call) and isinstance(target, ast.Name) and target.id == name
 
 
 def _name_of(node: ast.expr) -> str:

@@ -24,6 +24,7 @@ from rooflint.flow.values import (
     Items,
     ListOf,
     Opaque,
+    Ref,
     Site,
     Tensor,
     Text,
@@ -51,6 +52,8 @@ _KIND_NAME = re.compile(r"^\w*_(?:type|kind|mode|key)$|^(?:kind|mode|split|metri
 _SETTINGS = frozenset("args opt opts cfg conf config hparams flags".split())
 _LOADER_NAME = re.compile(r"loader|dataset|(?:^|[ _])(?:dl|iter|iterator)(?:$|[ _])")
 _PASSES_ON = frozenset("enumerate zip map filter iter islice chain cycle".split())
+_FEW_TURNS = 10
+"""Of a loop before the work, which warms up what is used there."""
 _MOST_PASSES = 3
 _DEEPEST_LOOP = 6
 """Loops within loops, through calls as well, that go round until their names come to rest."""
@@ -66,6 +69,8 @@ def on_for(it: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
     iterable = _iterable(it, node.iter, loop, frame)
     _describe(it, loop, iterable, node.iter)
     loop.is_choice = loop.is_choice or _tries_again(node)
+    if _warms_up(it, node, frame):
+        loop.is_choice = loop.transparent = True
     loop.transparent = loop.transparent or _is_renewed(node, iterable, machine.path)
     before, path = machine.path, _resumed(machine.path, node, frame)
     machine.path = (*path, loop)
@@ -199,6 +204,33 @@ def _tries_again(node: ast.For | ast.AsyncFor | ast.While) -> bool:
     last = node.body[-1]
     body = last.body if isinstance(last, ast.Try) else node.body
     return isinstance(body[-1], (ast.Return, ast.Break))
+
+
+def _warms_up(it: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
+    """Whether a loop calls a module a few times and wants nothing of what that returns."""
+    made = node.iter
+    if not isinstance(made, ast.Call) or len(made.args) != 1 or names_of(made.func) != "range":
+        return False
+    times = it.quietly(made.args[0], frame)
+    if not all(isinstance(a, Const) and a.type == "int" and a.value <= _FEW_TURNS for a in times):
+        return False
+    body = node.body[0].body if isinstance(node.body[0], ast.With) else node.body
+    return all(isinstance(s, ast.Expr) and _only_runs(it, s.value, frame) for s in body)
+
+
+def _only_runs(it: Interpreter, node: ast.expr, frame: Frame) -> bool:
+    """Whether an expression calls a module, or looks after the GPU."""
+    if not isinstance(node, ast.Call):
+        return False
+    owner = node.func
+    while isinstance(owner, ast.Attribute):
+        owner = owner.value
+    return isinstance(owner, ast.Name) and all(
+        isinstance(a, Opaque)
+        or (isinstance(a, Instance) and a.is_module)
+        or (isinstance(a, Ref) and a.path.startswith("torch.cuda."))
+        for a in it.quietly(node.func, frame)
+    )
 
 
 def _loops_over_data(it: Interpreter, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:

@@ -17,7 +17,7 @@ from rooflint.flow import (
     settling,
     switches,
 )
-from rooflint.flow.facts import Guard
+from rooflint.flow.facts import Guard, Once
 from rooflint.flow.machine import Call
 from rooflint.flow.values import (
     NONE,
@@ -182,7 +182,8 @@ def on_try(it: Interpreter, node: ast.Try, frame: Frame) -> bool:
         frame.vars = dict(start)
         if handler.name:
             frame.vars[handler.name] = UNKNOWN
-        machine.path = (*path, Guard(Site(frame.block, node.body[0])))
+        raised = Guard(Site(frame.block, node.body[0]), _when_raised(handler))
+        machine.path = (*path, branches.last_time(it, handler.body) or raised)
         machine.branches += 1
         handled = it.statements(handler.body, frame)
         machine.branches -= 1
@@ -234,7 +235,7 @@ def on_return(it: Interpreter, node: ast.Return, frame: Frame) -> bool:
 def on_raise(it: Interpreter, node: ast.Raise, frame: Frame) -> bool:
     if node.exc is not None:
         path = it.machine.path
-        it.machine.path = (*path, Guard(Site(frame.block, node)))
+        it.machine.path = (*path, Once())
         it.value(node.exc, frame)
         it.machine.path = path
     return False
@@ -262,7 +263,7 @@ def on_assert(it: Interpreter, node: ast.Assert, frame: Frame) -> bool:
         branches.narrow(it, node.test, frame, True)
     if node.msg is not None and truth is not True:
         path = it.machine.path
-        it.machine.path = (*path, Guard(Site(frame.block, node.test)))
+        it.machine.path = (*path, Once())
         it.value(node.msg, frame)
         it.machine.path = path
     # `assert False` marks what is never reached.
@@ -327,6 +328,12 @@ def _loaded(target: ast.expr) -> ast.expr:
     if isinstance(target, ast.Name):
         return ast.copy_location(ast.Name(target.id, ast.Load()), target)
     return target
+
+
+def _when_raised(handler: ast.ExceptHandler) -> str:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    named = [f"`{ast.unparse(kind)}`" for kind in kinds if kind is not None]
+    return f"on the steps that raise {' or '.join(named) or 'an exception'}"
 
 
 def _is_import_error(handler: ast.ExceptHandler) -> bool:
