@@ -103,6 +103,14 @@ def test_the_band_is_the_interval_of_a_difference_of_two_means():
     assert "3 steps without the recorder" in comparison.noise
 
 
+def test_a_step_that_takes_many_times_as_long_has_a_band_too():
+    # Means 10 and 50 ms, standard deviations 0.1 and 5 ms: the error of the difference is 2.888 ms,
+    # and t of 2 degrees of freedom is 4.303, so ± 12.4 ms, which is 1.24 times 10 ms.
+    old = run(BEFORE, plain=(9_900.0, 10_000.0, 10_100.0))
+    new = run(BEFORE, step_us=60_000, plain=(45_000.0, 50_000.0, 55_000.0))
+    assert compared(old, new).summary == "step 10 → 50 ms (5 times ± 1.3)"
+
+
 def test_what_differs_less_than_steps_of_one_run_is_noise():
     old = run(BEFORE, cost(1, 100, 130, 100), plain=(9_000.0, 10_000.0, 11_000.0))
     new = run(BEFORE, cost(1, 90, 100, 95), plain=(9_300.0, 9_400.0, 9_500.0))

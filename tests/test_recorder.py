@@ -502,6 +502,56 @@ def test_without_steps_the_seconds_asked_for_are_recorded(tmp_path: Path) -> Non
 
 
 @needs_torch
+def test_steps_that_come_after_the_seconds_asked_for_have_passed_in_loading_are_recorded(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "loads.py").write_text("import time\ntime.sleep(6)\n")
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import itertools, torch\n"
+        "import loads\n"  # for longer than a script without an optimizer is waited for
+        "model = torch.nn.Linear(3, 1)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "for step in itertools.count():\n"
+        "    model(torch.ones(2, 3)).sum().backward()\n"
+        "    optimizer.step()\n"
+    )
+    run = record(tmp_path, str(script), window={"seconds": 0.5, "stop_after": True})
+    window = run.meta["window"]
+    assert window["step_line"] == [str(script), 5]
+    assert window["step_count"]
+    assert run.code == 0
+
+
+@needs_torch
+def test_a_warm_up_that_leaves_no_steps_is_said(tmp_path: Path) -> None:
+    run = record(tmp_path, str(SCRIPTS / "train.py"), "12", window={"warmup": 11})
+    assert run.meta["window"]["step_count"] is None
+    assert "No step was left to record: the loop has 12," in " ".join(run.meta["notes"])
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        ("subprocess.run([sys.executable, 'other.py'])", "other.py"),
+        ("subprocess.check_call(f'{sys.executable} -m timeit -n1 1', shell=True)", "-m timeit"),
+        ("subprocess.run(['true'])", None),
+        ("asyncio.run(asyncio.create_subprocess_exec(sys.executable, 'other.py'))", "other.py"),
+    ],
+)
+def test_another_python_that_the_script_starts_is_said_not_to_be_recorded(
+    tmp_path: Path, call: str, name: str | None
+) -> None:
+    (tmp_path / "other.py").write_text("")
+    script = tmp_path / "starts.py"
+    script.write_text(f"import asyncio, subprocess, sys\n{call}\n")
+    run = record(tmp_path, str(script), cwd=tmp_path)
+    notes = [note for note in run.meta["notes"] if "starts another Python" in note]
+    said = f"The script starts another Python ({name}), which is not recorded"
+    assert notes == ([f"{said}: profile that by itself."] if name else [])
+
+
+@needs_torch
 def test_a_server_is_recorded_from_a_signal_on(tmp_path: Path) -> None:
     """Its requests run on threads of their own, and its main thread waits for ever."""
     note = "The recording was begun by SIGUSR1: what came before is left out."

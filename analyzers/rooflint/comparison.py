@@ -81,13 +81,14 @@ def _details(difference: Difference) -> Iterator[str]:
         return
     percent, noise = 100 * ratio, 100 * (noise_us or 0.0) / difference.before_us
     if ratio > 2:
-        yield f"{show_number(1 + ratio)} times"
+        # Rounded up: a band is never told narrower than it is.
+        band = f" ± {show_number(ceil(noise / 10) / 10)}" if noise_us is not None else ""
+        yield f"{show_number(1 + ratio)} times{band}"
     else:
         decimals = 0 if noise >= 1 or (noise_us is None and abs(percent) >= 9.95) else 1
         sign = "\N{MINUS SIGN}" if percent < 0 else "+"
         band = ""
         if noise_us is not None:
-            # Rounded up: a band is never told narrower than it is.
             band = f" ± {ceil(noise * 10**decimals) / 10**decimals:.{decimals}f}"
         yield f"{sign}{abs(percent):.{decimals}f} %{band}"
     if noise_us is None:

@@ -29,7 +29,7 @@ from rooflint_recorder.nvtx_ranges import NvtxRanges
 from rooflint_recorder.plain_steps import PlainSteps
 from rooflint_recorder.signals import UnseenHandlers
 from rooflint_recorder.sources import OwnFiles
-from rooflint_recorder.stack import OURS, anyone_amid_torch
+from rooflint_recorder.stack import OURS, anyone_amid_torch, is_importing, stack, standard_library
 from rooflint_recorder.steady import Steady
 from rooflint_recorder.steps import (
     Steps,
@@ -60,7 +60,13 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 FIRST_LOOK_SECONDS = 1.0
 OPENED_SECONDS = 10.0
+LONG_RATIO = 1.5
+"""Of what was asked: a recording that is longer was meant to be shorter."""
 SOON_SECONDS = 0.01
+PATIENCE_SECONDS = 5.0
+"""Steps have been found by then, if there are any."""
+LONG_PATIENCE_SECONDS = 60.0
+"""Where an optimizer has been made, which is there to step, or modules are still loaded."""
 
 
 def run(settings: str, target: list[str], executable_arguments: int) -> None:
@@ -190,6 +196,7 @@ class Recorder:
         """Whether this forked child may not end as Python does."""
         self._signals = UnseenHandlers()
         self._opening = Deadline()
+        self._patience = Deadline()
 
     def get_ready(self) -> None:
         """Start as soon as the script has imported torch."""
@@ -202,6 +209,7 @@ class Recorder:
         self._finish_before_os_exit()
         after_import("torch", self._torch_is_there)
         spawned.follow(self._settings, self._may_spawn)
+        spawned.tell_of_programs(self._starts_program)
         self._finish_before_exec()
         self._handle_signals()
         if not self._waits:
@@ -215,7 +223,7 @@ class Recorder:
             self._leave_child()
             return
         self._finished = True
-        for alarm in (self._deadline, self._looks, self._opening):
+        for alarm in (self._deadline, self._looks, self._opening, self._patience):
             alarm.end()
         with self._in_turn, self._noting("The recording could not be finished"):
             if self._claim.is_held():
@@ -249,7 +257,8 @@ class Recorder:
             import torch
 
             on_every_optimizer_step(self._stepped)
-            if self._waits and not facts.has_gpu():
+            seconds = self._asked.seconds is not None
+            if (self._waits or seconds) and not facts.has_gpu():
                 on_first_module_call(self._computes)
             if not self._waits and not self._is_copy:
                 self._observe()
@@ -302,8 +311,19 @@ class Recorder:
     def _computes(self) -> None:
         """CUDA starts, or a module is called where there is no GPU."""
         with self._noting("The process could not be recorded"):
-            if self._waits and not self._is_copy and self._claim.computes():
+            if self._is_copy:
+                return
+            if not self._waits:
+                self._restart_early()
+            elif self._claim.computes():
                 self._wait_no_more()
+
+    def _restart_early(self) -> None:
+        """What came before was only loading."""
+        if self._window.restart_early():
+            self._stop()
+            self._result = self._early_part_s = None
+            self._start_early()
 
     def _cuda_is_there(self) -> None:
         with self._noting("CUDA could not be observed"):
@@ -317,10 +337,8 @@ class Recorder:
                 self._steps.forget_if_uncounted()  # that was a loop of the CPU's
             if self._waits:
                 self._computes()
-            elif self._window.restart_early():
-                self._stop()
-                self._result = self._early_part_s = None
-                self._start_early()
+            else:
+                self._restart_early()
 
     def _look(self) -> None:
         """No optimizer has stepped for 1, 2, 4, 8 ... s: which loop is the script in?"""
@@ -332,7 +350,9 @@ class Recorder:
             return
         with self._noting("The steps could not be looked for"):
             age_s = now_s - self._looking_since_s
-            early = age_s < EARLY_SECONDS and self._window.stage is Stage.EARLY
+            # A few seconds that were asked for are over before there is much to see.
+            not_over = self._window.stage is Stage.EARLY or self._asked.seconds is not None
+            early = age_s < EARLY_SECONDS and not_over
             expected = not self._steps.ever_stepped and optimizer_exists()
             if early and (expected or (facts.has_gpu() and not self._cuda)):
                 self._look_in(EARLY_SECONDS - age_s)  # what is expected may still come
@@ -375,6 +395,21 @@ class Recorder:
                 if self._steps is not None and mine is not False:
                     self._steps.stepped(optimizer)
 
+    def _starts_program(self, name: str) -> None:
+        """The script itself does, and no library for its own ends."""
+        if self._is_copy or self._finished or self._waits:
+            return
+        library, packages = standard_library()
+        for frame in stack():
+            file = frame.f_code.co_filename
+            of_library = file.startswith(library) and not file.startswith(packages)
+            if not (of_library or file.startswith((OURS, "<"))):
+                if self._files.path_of(file) is not None:
+                    note = f"The script starts another Python ({name}), which is not recorded"
+                    note += ": profile that by itself."
+                    self._notes += [] if note in self._notes else [note]
+                return
+
     def _may_spawn(self) -> bool:
         """A process is about to be spawned: whether it may be the one to record."""
         if self._is_copy or self._finished:
@@ -402,23 +437,37 @@ class Recorder:
 
     def _follow(self, action: Action) -> None:
         self._do(action)
-        if action is Action.CLOSE and self._asked.stop_after and self._is_all_that_was_asked():
-            if threading.get_ident() == self._thread:
-                raise program.Stop(0)
-            self._stopping = True
-            if hasattr(signal, "pthread_kill"):  # on Windows the script goes on
-                signal.pthread_kill(self._thread, signal.SIGUSR1)  # it may be waiting for something
-
-    def _is_all_that_was_asked(self) -> bool:
-        """Whether steps were recorded; or just some seconds, where no steps were found by then.
-
-        The seconds begin anew with torch, and with CUDA: what came before was only loading.
-        """
+        if action is not Action.CLOSE or not self._asked.stop_after:
+            return
         if self._window.stage is Stage.CLOSED:
-            return self._window.whole_steps > 0 or self._window.opened
-        if self._asked.seconds is None or self._window.steps_seen:
-            return False
-        return self._cuda or (self._profiler is not None and not facts.has_gpu())
+            if self._window.whole_steps or self._window.opened:
+                self._end_script()
+        elif self._asked.seconds is not None:
+            left_s = self._start_s + PATIENCE_SECONDS - Clock.monotonic()
+            self._patience.start(max(0.0, left_s), self._end_without_steps)
+
+    def _end_script(self) -> None:
+        if threading.get_ident() == self._thread:
+            raise program.Stop(0)
+        self._stopping = True
+        if hasattr(signal, "pthread_kill"):  # on Windows the script goes on
+            signal.pthread_kill(self._thread, signal.SIGUSR1)  # it may be waiting for something
+
+    def _end_without_steps(self) -> None:
+        """Called again and again on a thread of its own, once some seconds without steps are
+        recorded: the script is ended if there seem to be none.
+
+        The seconds begin anew with the first module that is called, or with CUDA.
+        """
+        ended = self._window.stage is not Stage.EARLY_FULL or self._window.steps_seen
+        if self._busy or self._finished or self._is_copy or ended:
+            return
+        loads = facts.has_gpu() and not self._cuda
+        promising = optimizer_exists() or is_importing(self._thread)
+        patience_s = LONG_PATIENCE_SECONDS if promising else PATIENCE_SECONDS
+        if loads or Clock.monotonic() < self._start_s + patience_s:
+            return
+        self._end_script()
 
     def _do(self, action: Action) -> None:
         with self._in_turn, _uninterrupted():
@@ -607,7 +656,13 @@ class Recorder:
             return
         steps, seconds = self._window.whole_steps, self._early_part_s
         if not steps and seconds is not None:
-            if self._asked.seconds is not None and seconds >= self._asked.seconds:
+            asked_s = self._asked.seconds
+            if asked_s is not None and seconds > LONG_RATIO * asked_s + 1:
+                yield (
+                    f"{seconds:.2g} s are counted in place of {asked_s:g}, since what ran then"
+                    " could not be cut short: no steps were found."
+                )
+            elif asked_s is not None and seconds >= asked_s:
                 yield f"The first {seconds:.2g} s are counted, as was asked: no steps were found."
             else:
                 yield (
@@ -625,7 +680,12 @@ class Recorder:
             yield "Nothing was recorded while a profiler of the script's own ran" + (
                 "." if steps else ": profile without it to see the lines that it looks at."
             )
-        if self._asked.steps is not None and steps < self._asked.steps:
+        if not steps and self._asked.warmup is not None and self._window.steps_seen:
+            yield (
+                f"No step was left to record: the loop has {self._window.steps_seen},"
+                f" {self._asked.warmup} were asked to be left out, and some are timed before."
+            )
+        elif self._asked.steps is not None and steps < self._asked.steps:
             yield (
                 f"{steps} of the {self._asked.steps} steps that were asked for are recorded:"
                 f" {self._window.why_closed}."

@@ -5,6 +5,7 @@ What they see is what they would see without us: `launch.py` stands before their
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 
@@ -43,6 +44,44 @@ def follow(settings: str, wanted: Callable[[], bool]) -> None:
     after_import("multiprocessing.spawn", wrap)
     # As newer torches do themselves; else a script with an older one could see that we wait.
     after_import("torch", _import_spawn)
+
+
+def tell_of_programs(told: Callable[[str], None]) -> None:
+    """Call `told` with what is run, each time that another Python was started by `subprocess`."""
+
+    def wrap() -> None:
+        popen: Any = sys.modules["subprocess"].Popen
+        start = popen.__init__
+
+        @functools.wraps(start)
+        def start_and_tell(self: Any, *words: Any, **options: Any) -> None:
+            start(self, *words, **options)
+            name = _python_program(words[0] if words else options.get("args"))
+            if name is not None:
+                told(name)
+
+        popen.__init__ = start_and_tell
+
+    after_import("subprocess", wrap)
+
+
+def _python_program(command: Any) -> str | None:
+    """What a command has Python run: `train.py`, `-m package`; `None`: it is something else."""
+    try:
+        if isinstance(command, (str, bytes)):
+            words = os.fsdecode(command).split()
+        else:
+            words = [os.fsdecode(word) for word in command]
+    except (TypeError, ValueError):
+        return None
+    if not words or not os.path.basename(words[0]).lower().startswith("python"):
+        return None
+    for place, word in enumerate(words[1:], 1):
+        if word == "-m":
+            return " ".join(words[place : place + 2])
+        if not word.startswith("-"):
+            return os.path.basename(word)
+    return None
 
 
 def _import_spawn() -> None:

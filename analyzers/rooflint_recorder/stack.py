@@ -35,6 +35,16 @@ def standard_library() -> tuple[str, str]:
     return folder, os.path.join(folder, "site-packages", "")
 
 
+def is_importing(thread: int) -> bool:
+    """Whether a thread is loading a module."""
+    frame = sys._current_frames().get(thread)
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
+
+
 def anyone_amid_torch() -> bool:
     """Whether a thread is in torch's own machinery: compiling, tracing, dispatching in Python.
 

@@ -425,16 +425,17 @@ def _header(recording: Recording) -> str:
 
 def _what_a_gpu_adds(report: Report) -> Iterator[str]:
     yield "no GPU here: times are the CPU's; a GPU run would add each line's GPU time and waits"
+    sources = report.recording.sources
     found = sorted(
         {
-            (Path(finding.span.path).name, finding.span.line)
+            (Path(finding.span.path).name, finding.span.line, sources.get(line.path, ""))
             for line in report.lines
             for finding in line.findings
             if finding.severity in ("warning", "error")
         }
     )
     if found:
-        places = ", ".join(f"{name}:{line}" for name, line in found[:6])
+        places = ", ".join(place(*at) for at in found[:6])
         more = f" and {len(found) - 6} more" if len(found) > 6 else ""
         yield f"on a GPU, rooflint expects waits or wrong timings at {places}{more}"
     if peaks := report.recording.peaks:

@@ -194,7 +194,11 @@ def _judge_python(recording: Recording) -> Verdict:
     reason, whole_us = NOT_TORCH, python.cpu_us
     if torch_ratio >= 0.05:
         share = show_share(torch_ratio)
-        reason = f"torch takes {share} of the CPU time or more, Python and other code the rest"
+        imported = ""
+        if importing_us >= WORTH_NAMING * python.cpu_us:
+            imported = f", imports {show_share(importing_us / python.cpu_us)}"
+        rest = "Python and other code the rest"
+        reason = f"torch takes {share} of the CPU time or more{imported}, {rest}"
         whole_us -= python.torch_us
     own = (cost for cost in recording.lines if not imports(cost, recording))
     hottest = max(own, key=lambda cost: cost.python_us or 0.0, default=None)
