@@ -156,6 +156,19 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path, capsys: Any) -> None:
     assert code == 0 and "there are no Python files" in err
 
 
+def test_nothing_found_is_said_of_what_was_looked_for_alone(tmp_path: Path, capsys: Any) -> None:
+    code, out, err = run(capsys, "check", str(tmp_path))
+    assert (code, out) == (0, "") and "there are no Python files" in err
+    (tmp_path / "waits.py").write_text(WAITS)
+    (tmp_path / "pyproject.toml").write_text('[tool.rooflint]\nselect = ["naive-timing"]\n')
+    code, out, _ = run(capsys, "check", str(tmp_path))
+    assert (code, out) == (0, "Nothing found by the rules that are selected.\n")
+    (tmp_path / "pyproject.toml").unlink()
+    (tmp_path / "waits.py").write_text("import torch\n")
+    code, out, _ = run(capsys, "check", str(tmp_path))
+    assert (code, out) == (0, "Nothing found that makes the host wait for the GPU.\n")
+
+
 @pytest.mark.parametrize(
     "words",
     [

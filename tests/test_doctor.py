@@ -48,7 +48,7 @@ def test_what_a_cpu_reaches_is_measured_in_another_process(
     monkeypatch.setattr(measure, "_load_per_core", lambda: 0.9)
     (measurement,) = measure.measure(sys.executable)
     assert measurement.measured.device.kind == "cpu"
-    assert measurement.doubt == "its cores had 0.9 processes each to run before"
+    assert measurement.doubt == "other programs kept it busy (0.9 processes for each core)"
     rates = measurement.measured.flop_per_s
     assert rates.keys() == {"fp64", "fp32", "bf16"}
     # No CPU is slower than 1 GFLOP/s and 0.1 GB/s, none faster than 1 PFLOP/s and 10 TB/s.

@@ -20,6 +20,7 @@ from rooflint.model import (
     Report,
     SourceSpan,
 )
+from rooflint.notebooks import join_cells
 from rooflint.outputs.text import render
 from rooflint.profiles.python_time import LineTime, with_python_beside
 from rooflint.report import cost_sentence, make_report, measured_severity
@@ -457,6 +458,16 @@ def test_operators_that_took_longer_than_a_whole_plain_step_are_said_to_have_bee
     line = LineCost(PATH, 1, forward_us=9_000, python_us=500)
     report = report_of(line, device=CPU, step_us=20_000, plain_step_us=6_000)
     assert any("Operators took 9 ms of a recorded step" in note for note in report.recording.notes)
+
+
+def test_where_a_gpu_would_wait_is_told_by_the_cell_of_a_notebook():
+    path = "/home/user/nb.ipynb"
+    text = join_cells([(2, "", "import torch\nx = 1\n"), (4, "", "loss = f(x)\nloss.item()\n")])
+    line = text.split("\n").index("loss.item()") + 1
+    finding = replace(finding_at(1), span=SourceSpan(path, line, 0, line, 11))
+    recording = recording_of(LineCost(path, line, forward_us=5_000), device=CPU, step_us=6_000)
+    report = make_report(replace(recording, sources={path: text}), [finding])
+    assert "expects waits or wrong timings at nb.ipynb:cell 4:2\n" in render(report, color=False)
 
 
 def test_a_gain_on_the_cpu_is_of_the_step_as_it_is_without_the_recorder():

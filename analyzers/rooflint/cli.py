@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rooflint.runs.request import Progress
 
 CLEAN, FOUND, FAILED = 0, 1, 2
-"""Exit codes: nothing to say; at least one warning or error; the command was not carried out."""
+"""Exit codes: no warning and no error; at least one; the command was not carried out."""
 
 INTERRUPTED = 130
 """What a shell shows for Ctrl-C."""
@@ -144,10 +144,15 @@ def _check_paths(options: argparse.Namespace) -> int:
         from rooflint.outputs.findings_json import render as render_json
 
         _print(render_json(findings, texts))
-    elif findings or not failed:
+    elif findings:
         from rooflint.outputs.findings_text import render as render_text
 
         _print(render_text(findings, texts))
+    elif files and not failed:
+        of_files = (settings[path.parent].of_file(path) for path in files)
+        silenced = any(config.select or config.ignore for config in of_files)
+        what = "by the rules that are selected" if silenced else "that makes the host wait"
+        _print(f"Nothing found {what}{'' if silenced else ' for the GPU'}.")
     if failed:
         return FAILED
     loud = any(finding.severity in ("warning", "error") for finding in findings)

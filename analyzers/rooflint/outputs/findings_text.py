@@ -69,8 +69,6 @@ def _because(why: Because, path: str, texts: Mapping[str, str]) -> str:
 
 
 def _summary(findings: list[Finding]) -> str:
-    if not findings:
-        return "Nothing found that makes the host wait for the GPU."
     counts = Counter(finding.severity for finding in findings)
     listed = ", ".join(
         f"{counts[severity]} {many if counts[severity] > 1 else many.removesuffix('s')}"

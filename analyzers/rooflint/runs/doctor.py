@@ -366,7 +366,8 @@ def _kept(measurement: Measurement) -> Check:
     """Keeps what a GPU reaches, unless it may reach more."""
     device = measurement.measured.device
     if device.kind == "cpu":
-        doubt = f", which reaches more: {measurement.doubt}" if measurement.doubt else ""
+        why = measurement.doubt
+        doubt = f", which reaches more when it is free: {why}" if why else ""
         detail = f"{device.name}{doubt}; each profile on it measures by itself"
         return Check("measured", True, detail)
     if measurement.doubt:

@@ -112,8 +112,8 @@ def check_can_run(request: ProfileRequest) -> None:
         )
     if not answer.get("torch"):
         raise ProfileError(
-            f"{request.python} has no torch: choose the interpreter that your script runs in,"
-            " or install torch there"
+            f"{request.python} has no torch: choose the interpreter that your script runs in"
+            " (`--python` names it in a terminal), or install torch there"
         )
     if "syntax" in answer:
         line, reason = answer["syntax"]

@@ -87,7 +87,7 @@ def _measurement(
     if measured.device.kind != "cpu":
         doubt = _doubt(device, busy)
     else:
-        crowded = f"its cores had {load:.1f} processes each to run before"
+        crowded = f"other programs kept it busy ({load:.1f} processes for each core)"
         doubt = crowded if load >= CROWDED else None
     return Measurement(measured, device.get("absent", {}), doubt)
 
