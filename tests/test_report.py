@@ -454,6 +454,12 @@ def test_steps_that_were_slower_before_recording_are_said_to_be_and_what_is_told
     assert "step 10 ms while recorded (60 ms before)" in render(report, color=False)
 
 
+def test_a_step_that_lasts_until_its_gpu_is_done_was_not_slower_before_recording():
+    recording = recording_of(step_us=8_000, busy_us=17_600, plain_step_us=17_700)
+    recording = replace(recording, window_span_us=17_700.0)
+    assert make_report(recording).recording.notes == recording.notes
+
+
 def test_operators_that_took_longer_than_a_whole_plain_step_are_said_to_have_been_slowed():
     line = LineCost(PATH, 1, forward_us=9_000, python_us=500)
     report = report_of(line, device=CPU, step_us=20_000, plain_step_us=6_000)

@@ -105,7 +105,7 @@ def _doubts(recording: Recording) -> Iterator[str]:
     if was_slower_plain(recording):
         yield (
             f"A step took {show_us(recording.plain_step_us or 0.0)} before recording began and"
-            f" {show_us(recording.window_us / steps)} while recorded, though recording only slows"
+            f" {show_us(window_us(recording) / steps)} while recorded, though recording only slows"
             " it: other programs had the machine, or steps differ. Compare lines with each other."
         )
     elif _has_time_beside(recording) and recording.plain_step_us:

@@ -104,18 +104,22 @@ def window_us(recording: Recording) -> float:
     """The time that counts: the window as it would be without the profiler, if that was timed."""
     if not recording.steps:
         return recording.gpu_span_us or recording.window_us
-    # Where the GPU is behind, it still works on what the steps launched when the host is done.
-    recorded_us = max(recording.window_us, recording.window_span_us or 0.0)
+    recorded_us = _recorded_us(recording)
     if recording.plain_step_us:
         # The profiler slows the host down, and only the host: its idle time is not the run's.
         return min(recorded_us, recording.plain_step_us * recording.step_count)
     return recorded_us
 
 
+def _recorded_us(recording: Recording) -> float:
+    """Where the GPU is behind, it still works on what the steps launched when the host is done."""
+    return max(recording.window_us, recording.window_span_us or 0.0)
+
+
 def was_slower_plain(recording: Recording) -> bool:
     """Whether steps took longer before recording, which slows them, than while recorded."""
     plain_us = (recording.plain_step_us or 0.0) * recording.step_count
-    return bool(recording.steps) and plain_us > SLOWER_RATIO * recording.window_us
+    return bool(recording.steps) and plain_us > SLOWER_RATIO * _recorded_us(recording)
 
 
 SLOWER_RATIO = 1.1
