@@ -789,6 +789,8 @@ def test_what_a_function_keeps_is_made_once_for_each_argument(
     made = "def made(*given):\n    return torch.ones(8).to(device)"
     stops = in_a_step(f"{asked}.sum()", f"import functools\n@functools.{how}\n{made}")
     assert [s.heat for s in stops] == [heat]
+    words = [s.guard.how for s in stops if s.guard is not None]
+    assert words == ["once for each different argument"] * (heat == "sometimes")
 
 
 @pytest.mark.parametrize(

@@ -199,12 +199,18 @@ def condition(it: Interpreter, test: ast.expr, frame: Frame) -> bool | None:
                 saved[name] = value
         return known
     value = it.value(test, frame)
-    if isinstance(test, ast.Call):
-        it.answers[id(test)] = value
+    _note_answer(it, test, value)
     if value is UNKNOWN or value is NUMBER:
         return None
     tested(it, value, test, frame)
     return _truth(value)
+
+
+def _note_answer(it: Interpreter, test: ast.expr, value: Value) -> None:
+    """A call is not followed once more to know how often what it returns is true."""
+    if isinstance(test, ast.Call):
+        says = all(isinstance(a, (Num, Const)) for a in value)
+        it.answers[id(test)] = value if says else ()
 
 
 def let_through(
@@ -300,8 +306,7 @@ def on_boolean(it: Interpreter, node: ast.BoolOp, frame: Frame) -> Value:
             result = join(result, value)
             break
         value = it.value(operand, frame)
-        if isinstance(operand, ast.Call):
-            it.answers[id(operand)] = value
+        _note_answer(it, operand, value)
         tested(it, value, operand, frame)
         truth = _truth(value)
         if truth is not None and truth is not is_and:
