@@ -686,6 +686,8 @@ def test_a_branch_that_no_tensor_of_the_gpu_takes_is_not_followed(test: str, cou
         ("if len(rows) > 9:\n    raise ValueError(f'{out}')", ["once"]),
         ("assert len(rows) > 9, f'{out}'", ["once"]),
         ("try:\n    unheard_of()\nexcept OSError:\n    out.mean().item()\n    raise", ["once"]),
+        ("for k in range(9):\n    if k < 2:\n        print(out)", ["every step"]),
+        ("for k in range(9):\n    if k % 4 == 0:\n        print(out)", ["every step"]),
         ("for k in range(3):\n    if k == 1:\n        out.mean().item()", ["every step"]),
         (
             "for k in range(3):\n    if rows[k]:\n        out.tolist()\n        break",

@@ -98,6 +98,8 @@ class Guard:
     site: Site
     how: str = ""
     """How often, if that is known: "on one step in 100"."""
+    counts: Loop | None = None
+    """The loop whose turns it tells apart."""
 
     def __hash__(self) -> int:
         return id(self.site.node)  # Paths are looked up often, and few guards share a node.
@@ -221,6 +223,8 @@ def heat_of(path: Path) -> tuple[Heat, Loop | None, Guard | None]:
             if found[1] is None:
                 # Within a guard of a hot loop, a loop over the parameters is hot by itself.
                 found = ("every step", inner, None) if inner else ("sometimes", item, guard)
+        elif guard is not None and guard.counts is item:
+            guard = None  # Each turn of what is around it has such a turn.
         elif isinstance(item, Loop) and guard is None and item.is_quiet:
             inner = item if item.own >= TENSOR_WORK else inner
     return found

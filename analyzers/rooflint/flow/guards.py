@@ -34,7 +34,11 @@ def guard(
     if seldom is None:
         return None
     loop = _of_one_turn(it, test, holds)
-    return Guard(Site(frame.block, at or test), seldom) if loop is None else OneTurn(loop)
+    if loop is not None:
+        return OneTurn(loop)
+    names = (_counted_by(it, n) for n in ast.walk(test) if isinstance(n, ast.Name))
+    counted = next((loop for loop in names if loop is not None), None)
+    return Guard(Site(frame.block, at or test), seldom, counted)
 
 
 def how_seldom(it: Interpreter, test: ast.expr, frame: Frame, holds: bool = True) -> str | None:
