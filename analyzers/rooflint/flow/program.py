@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from threading import Event
 
 _FOREIGN = frozenset(
-    """torch numpy torchvision torchmetrics einops accelerate transformers lightning pytorch_lightning
-    lightning_fabric tqdm wandb site-packages dist-packages""".split()
+    """torch numpy torchvision torchmetrics einops accelerate transformers lightning
+    pytorch_lightning lightning_fabric tqdm wandb site-packages dist-packages""".split()
 )
 """Known by name, or never the user's own, wherever they lie."""
 _MOST_CHARACTERS = 8_000_000
