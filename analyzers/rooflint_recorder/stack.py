@@ -63,7 +63,7 @@ def anyone_amid_torch() -> bool:
 
 
 _MACHINERY = re.compile(
-    r"_(?!tensor\.py|compile\.py|dynamo[/\\](?:eval_frame|external_utils)\.py)"
+    r"_(?!_init__\.py|tensor\.py|compile\.py|dynamo[/\\](?:eval_frame|external_utils)\.py)"
     r"|(?:fx|jit|export|functorch)[/\\]|distributed[/\\]tensor[/\\]"
     r"|overrides\.py|utils[/\\]_(?:python_dispatch|pytree)\.py"
 )
