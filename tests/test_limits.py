@@ -18,6 +18,7 @@ from rooflint.cli import CLEAN, FAILED, main
 from rooflint.flow import machine
 from rooflint.model import ProfileError, RooflintError
 from rooflint.profiles import folder as recording_folder
+from rooflint.profiles.python_time import is_import
 from rooflint.rules import edits
 
 HEAD = "import torch\nx = torch.ones(3).cuda()\nfor i in range(9):\n    x.sum().item()\n"
@@ -340,3 +341,9 @@ def test_a_notebook_whose_language_has_two_lines_is_told_in_one(
     assert main(["check", str(path)]) == CLEAN
     said = capsys.readouterr().err
     assert said == f"rooflint: {path} is a notebook in a b: only Python is read.\n"
+
+
+@pytest.mark.timeout(60)
+def test_asking_each_line_of_a_long_file_whether_it_imports_splits_it_once() -> None:
+    text = "import os\n" + "x = [1, 2, 3, 4, 5, 6, 7, 8, 9]\n" * 40_000
+    assert [line for line in range(1, 40_001) if is_import(text, line)] == [1]

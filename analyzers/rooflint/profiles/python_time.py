@@ -5,16 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 from rooflint.model import Device, LineCost, PythonTime, Recording
 
-_IMPORT = re.compile(r"\s*(?:import|from)\s")
+_IMPORT = re.compile(r"[ \t]*(?:import|from)[ \t]")
 
 
 def is_import(text: str, line: int) -> bool:
     """Whether a file's line imports: that takes time, and nobody's code is slow."""
-    return any(map(_IMPORT.match, text.split("\n")[line - 1 : line]))
+    return line in _imports_of(text)
+
+
+@lru_cache(maxsize=32)
+def _imports_of(text: str) -> frozenset[int]:
+    """The lines that import. Each line of a recording asks, in turn."""
+    return frozenset(i for i, line in enumerate(text.split("\n"), 1) if _IMPORT.match(line))
 
 
 class LineTime(NamedTuple):
