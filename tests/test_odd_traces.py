@@ -6,6 +6,7 @@ import gzip
 import json
 import lzma
 import sys
+import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,18 +15,23 @@ import pytest
 from profiles.trace_maker import MAIN, TraceMaker
 
 from rooflint.model import ProfileError, Recording
-from rooflint.profiles import chrome_json, read
+from rooflint.profiles import chrome_json, read, streams
 from rooflint.report import make_report
 
 RECORDINGS = Path(__file__).parent / "profiles" / "recordings"
 
 
-@pytest.fixture(params=["msgspec", "standard library"])
+@pytest.fixture(params=["libraries", "standard library"])
 def decoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Everything is read alike with and without msgspec."""
+    """Everything is read alike with and without msgspec and isal."""
     if request.param == "standard library":
-        monkeypatch.setattr(chrome_json, "msgspec", None)
+        without_libraries(monkeypatch)
     return request.param
+
+
+def without_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chrome_json, "msgspec", None)
+    monkeypatch.setattr(streams, "fast_zlib", zlib)
 
 
 @pytest.fixture(params=[1 << 22, 700])
@@ -315,7 +321,7 @@ def test_reading_twice_gives_the_same(tmp_path: Path) -> None:
 def test_both_decoders_read_a_real_trace_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     path = RECORDINGS / "line_trace.json.gz"
     quick = read(path)
-    monkeypatch.setattr(chrome_json, "msgspec", None)
+    without_libraries(monkeypatch)
     assert read(path) == quick
 
 

@@ -342,7 +342,8 @@ def test_the_extension_starts_programs_without_a_shell():
 
 def test_a_name_that_lies_in_a_folder_one_stands_in_is_not_imported_or_run(tmp_path: Path):
     sprung = tmp_path / "sprung"
-    others = {"msgspec", "ncu_report", "pandas", "nvtx", "tomli", "torch", "pygls", "lsprotocol"}
+    others = {"isal", "msgspec", "ncu_report", "pandas", "nvtx", "tomli", "torch"}
+    others |= {"pygls", "lsprotocol"}
     # Python itself needs some before it has come to rooflint.
     needed = "import runpy, pkgutil, traceback, rooflint, sys; print(*sys.modules)"
     first = subprocess.check_output([sys.executable, "-c", needed], text=True).split()

@@ -5,21 +5,25 @@ from __future__ import annotations
 import gzip
 import lzma
 import zlib
-from collections.abc import Generator, Iterator
-from contextlib import closing, suppress
-from io import BufferedIOBase, BufferedReader
+from collections.abc import Generator
+from io import BufferedIOBase
 from pathlib import Path
-from queue import Empty, Queue
-from threading import Event, Thread
-from typing import Literal
+from typing import Any, Literal
 
 from rooflint.model import ProfileError
 from rooflint.regular import check_regular
 
+try:
+    from isal import isal_zlib
+except ImportError:
+    isal_zlib = None
+
+fast_zlib: Any = isal_zlib or zlib
+
 Format = Literal["json", "ncu report", "sqlite", "zip", "text"]
 
 # gzip.BadGzipFile is an OSError; a file that was cut in the middle raises EOFError.
-BROKEN = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+BROKEN = (EOFError, zlib.error, fast_zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
 def open_packed(path: Path) -> BufferedIOBase:
@@ -38,20 +42,15 @@ def open_packed(path: Path) -> BufferedIOBase:
 
 
 def read_pieces(path: Path, size: int) -> Generator[bytes]:
-    """The file's bytes, so many at a time, unpacked in a thread of its own where they are packed:
-    that lets other threads run.
+    """The file's bytes, unpacked, at most so many at a time.
 
     Of a packed file that is cut off, all that can be unpacked; then it raises `EOFError`.
     """
     with open_packed(path) as file:
         if isinstance(file, gzip.GzipFile):
-            with closing(_ahead(_unzipped(path))) as blocks:
-                for block in blocks:
-                    for begin in range(0, len(block), size):
-                        yield block[begin : begin + size]
+            yield from _unzipped(path, size)
         else:
-            pieces = _pieces(file, size)
-            yield from pieces if isinstance(file, BufferedReader) else _ahead(pieces)
+            yield from _pieces(file, size)
 
 
 def _pieces(file: BufferedIOBase, size: int) -> Generator[bytes]:
@@ -71,10 +70,13 @@ def _pieces(file: BufferedIOBase, size: int) -> Generator[bytes]:
     yield b"".join(parts)
 
 
-def _unzipped(path: Path) -> Generator[bytes]:
-    """What a gzip file holds, much at a time: a thread that has unpacked something waits for its
-    turn, and where that comes often, who reads waits for it."""
-    unpacker = zlib.decompressobj(_GZIP)
+def _unzipped(path: Path, size: int) -> Generator[bytes]:
+    """What a gzip file holds; isal's own reader would leave out the last piece before a cut.
+
+    A thread of its own would not be sooner: it waits for its turn each time that it has unpacked
+    something, and who reads waits for it.
+    """
+    unpacker = fast_zlib.decompressobj(_GZIP)
     with path.open("rb") as file:
         while packed := file.read(_PACKED_BYTES):
             while packed:
@@ -82,50 +84,19 @@ def _unzipped(path: Path) -> Generator[bytes]:
                     packed = packed.lstrip(b"\0")
                     if not packed:
                         break
-                    unpacker = zlib.decompressobj(_GZIP)
-                block = unpacker.decompress(packed, _BLOCK_BYTES)
+                    unpacker = fast_zlib.decompressobj(_GZIP)
+                piece = unpacker.decompress(packed, size)
                 packed = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
-                if block:
-                    yield block
-    while block := unpacker.decompress(b"", _BLOCK_BYTES):
-        yield block
+                if piece:
+                    yield piece
+    while piece := unpacker.decompress(b"", size):
+        yield piece
     if not unpacker.eof:
         raise EOFError
 
 
 _GZIP = zlib.MAX_WBITS + 16
-_PACKED_BYTES = 128 << 10
-_BLOCK_BYTES = 1 << 20
-
-
-def _ahead(pieces: Iterator[bytes]) -> Generator[bytes]:
-    """The next few are made while the last one is used."""
-    ready: Queue[bytes | Exception | None] = Queue(8)
-    left = Event()
-
-    def make() -> None:
-        end = None
-        try:
-            for piece in pieces:
-                ready.put(piece)
-                if left.is_set():
-                    return
-        except Exception as error:
-            end = error
-        ready.put(end)
-
-    thread = Thread(target=make, daemon=True)
-    thread.start()
-    try:
-        while (piece := ready.get()) is not None:
-            if isinstance(piece, Exception):
-                raise piece
-            yield piece
-    finally:
-        left.set()
-        while thread.is_alive():
-            with suppress(Empty):
-                ready.get(timeout=0.01)
+_PACKED_BYTES = 64 << 10
 
 
 def read_all(path: Path, most_bytes: int) -> bytes:
