@@ -56,6 +56,32 @@ def test_a_value_has_its_fields_and_no_others() -> None:
         Point(1).z = 2  # pyright: ignore[reportAttributeAccessIssue]
 
 
+def test_the_first_objects_and_the_many_after_them_are_made_alike() -> None:
+    @plain
+    class Size:
+        width: int
+        height: int = 1
+        names: list[str] = field(default_factory=list[str])
+
+    for _ in range(200):
+        assert repr(Size(2, names=["a"])) == repr(Size(2, 1, ["a"]))
+        assert Size(3).names == [] and Size(3).names is not Size(3).names
+
+
+@pytest.mark.parametrize("made_before", [0, 200])
+def test_too_few_values_or_too_many_make_no_object(made_before: int) -> None:
+    @plain
+    class Size:
+        width: int
+        height: int = 1
+
+    for _ in range(made_before):
+        Size(1)
+    for values, named in [((), {}), ((1, 2, 3), {}), ((1,), {"width": 1}), ((1,), {"depth": 1})]:
+        with pytest.raises(TypeError):
+            Size(*values, **named)
+
+
 def test_copies_are_made_by_us_by_dataclasses_and_by_pickle() -> None:
     assert replace(Point(1, 2), y=3) == Point(1, 3)
     assert dataclasses.replace(Point(1, 2), x=3) == Point(3, 2)

@@ -17,7 +17,7 @@ from rooflint.regular import read_regular
 AssumeDevice = Literal["gpu", "cpu", "unknown"]
 
 _OF_FILES = ("select", "ignore", "severity", "assume-device")
-_HAS_TABLE = re.compile(r"""^[ \t]*\[.*rooflint|rooflint["']?\s*[.=]""", re.MULTILINE)
+_HAS_TABLE = r"""(?m:^[ \t]*\[.*rooflint|rooflint["']?\s*[.=])"""
 """In the head of a table or in a key, perhaps of another tool's."""
 _OF_PROJECTS = (*_OF_FILES, "exclude", "per-file")
 
@@ -154,7 +154,7 @@ def _read(file: Path) -> Config | None:
         return None
     except (OSError, UnicodeDecodeError):
         return Config(root=file.parent, notes=(f"{file} cannot be read, so it is left aside.",))
-    if not _HAS_TABLE.search(text):  # To load tomllib takes as long as to check a small file.
+    if not re.search(_HAS_TABLE, text):  # To load tomllib takes as long as to check a small file.
         return None
     try:
         import tomllib as toml  # pyright: ignore[reportMissingImports]

@@ -8,12 +8,13 @@ import sys
 from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from rooflint.config import Config, Configs, real_path
 from rooflint.model import RooflintError
 from rooflint.notebooks import SUFFIX, is_notebook, read_notebook
 from rooflint.patterns import Patterns
+from rooflint.plain import plain, replace
 from rooflint.regular import TooLarge, read_regular
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ SEARCH_S = 10.0
 """A folder with so many files that going through them takes longer is no project."""
 
 
-class FoundFiles(NamedTuple):
+@plain
+class FoundFiles:
     """The Python files and notebooks of a folder."""
 
     paths: tuple[str, ...]
@@ -194,7 +196,8 @@ def text_of(path: str) -> str | None:
         return None
 
 
-class _Folder(NamedTuple):
+@plain
+class _Folder:
     """A folder to walk through, and what holds in it."""
 
     path: str
@@ -223,13 +226,13 @@ def _walk(root: Path, configs: Configs, cancelled: Event | None = None) -> Itera
         if ".git" in folders:
             # What a repository says holds in it alone, and it alone says it.
             own = _patterns(Path(folder.path, ".git", "info", "exclude"))
-            folder = folder._replace(ignores=(("", own),) if own else ())
+            folder = replace(folder, ignores=(("", own),) if own else ())
         if ".gitignore" in files and (own := _patterns(Path(folder.path, ".gitignore"))):
-            folder = folder._replace(ignores=(*folder.ignores, ("", own)))
+            folder = replace(folder, ignores=(*folder.ignores, ("", own)))
         if "pyproject.toml" in files and here is not start:
             own_config = configs.at(Path(folder.path))
             if own_config.root != folder.config.root:
-                folder = folder._replace(config=own_config, inside="")
+                folder = replace(folder, config=own_config, inside="")
         for name in files:
             if name.endswith((".py", SUFFIX)) and not _left_out(folder, name, False):
                 yield _below(folder.path, name)

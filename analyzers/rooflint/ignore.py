@@ -10,8 +10,8 @@ from rooflint.model import Edit, Finding, Fix, SourceSpan
 from rooflint.plain import changing, field
 from rooflint.source import SourceFile
 
-_IGNORE = re.compile(r"#\s*rooflint:\s*(?:ignore|disable|noqa)\b(?:\[([^\]]*)\])?")
-_NAME = re.compile(r"[^\s,]+")
+_IGNORE = r"#\s*rooflint:\s*(?:ignore|disable|noqa)\b(?:\[([^\]]*)\])?"
+_NAME = r"[^\s,]+"
 
 
 @changing
@@ -66,10 +66,10 @@ def ignores_in(file: SourceFile) -> list[Ignore]:
 
 
 def _ignores(comment: str, line: int, column: int, first: int, last: int) -> Iterator[Ignore]:
-    match = _IGNORE.search(comment)
+    match = re.search(_IGNORE, comment)
     if match:
         start = match.start(1) if match[1] is not None else 0
-        names = [(n[0], n.start() + start + column) for n in _NAME.finditer(match[1] or "")]
+        names = [(n[0], n.start() + start + column) for n in re.finditer(_NAME, match[1] or "")]
         yield Ignore(line, match.start() + column, tuple(names), first, last)
 
 
@@ -130,7 +130,7 @@ def span_of_name(file: SourceFile, ignore: Ignore, place: int) -> SourceSpan:
 
 def span_of_comment(file: SourceFile, ignore: Ignore) -> SourceSpan:
     """Where a comment stands that names nothing."""
-    match = _IGNORE.match(file.lines[ignore.line - 1], ignore.column)
+    match = re.compile(_IGNORE).match(file.lines[ignore.line - 1], ignore.column)
     return _span(file, ignore.line, ignore.column, match.end() if match else ignore.column)
 
 

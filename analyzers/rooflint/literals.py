@@ -37,7 +37,7 @@ def without_long_tables(text: str) -> str:
     parts: list[str] = []
     done = 0
     for start, end in _runs(text):
-        parts += text[done:start], _NO_BLANK.sub(" ", text[start:end])
+        parts += text[done:start], re.sub(r"[^\n]", " ", text[start:end])
         done = end
     return "".join((*parts, text[done:])) if parts else text
 
@@ -58,6 +58,3 @@ def _runs(text: str) -> Iterator[tuple[int, int]]:
         if start < end:
             yield start, end
         before = match.end()
-
-
-_NO_BLANK = re.compile(r"[^\n]")

@@ -10,9 +10,9 @@ import ast
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from rooflint.literals import WORTH_IT, without_long_tables
+from rooflint.plain import plain
 
 TOO_DEEP = "the statement is nested too deeply to be read"
 
@@ -31,7 +31,8 @@ _LONGEST_HEADER = 8
 _MOST_COMPARED = 400
 
 
-class Reading(NamedTuple):
+@plain
+class Reading:
     """What a text was read as."""
 
     body: tuple[ast.stmt, ...]

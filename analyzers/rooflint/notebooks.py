@@ -9,13 +9,12 @@ Cells are counted as they stand in the notebook, those of prose as well, from 1.
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from rooflint.model import Edit, Finding, Fix, RooflintError
 from rooflint.plain import plain, replace
@@ -24,8 +23,8 @@ from rooflint.regular import MOST_NOTEBOOK_BYTES, TooLarge, read_regular
 SUFFIX = ".ipynb"
 
 _HEAD = re.compile(r"# %% cell (\d{1,9})(?: \[(.*)\])?$", re.MULTILINE)
-_NAME = re.compile(r"[\w-]+")
-_LANGUAGES = re.compile(r"i?python\d*(?:\.\d+)*", re.IGNORECASE)
+_NAME = r"[\w-]+"
+_LANGUAGES = r"(?i:i?python\d*(?:\.\d+)*)"
 
 
 _KERNELS = {"ir": "R", "julia": "Julia"}
@@ -36,7 +35,8 @@ class OtherLanguage(RooflintError):
     """A notebook that holds no Python."""
 
 
-class Cell(NamedTuple):
+@plain
+class Cell:
     """A cell of Python, and where it stands in the joined text."""
 
     number: int
@@ -89,7 +89,7 @@ def join_cells(cells: Iterable[tuple[int, str, str]]) -> str:
         own = re.sub(r"\r\n?", "\n", text)
         if "# %% cell" in own:  # A line of the user's that looks like ours is a comment as well.
             own = _HEAD.sub(lambda head: head[0].replace("%%", "--"), own)
-        named = f" [{name}]" if _NAME.fullmatch(name) else ""
+        named = f" [{name}]" if re.fullmatch(_NAME, name) else ""
         parts.append(f"# %% cell {number}{named}\n{own}\n")
     return "".join(parts)
 
@@ -109,6 +109,8 @@ def read_notebook(path: Path) -> str:
         ) from error
     except UnicodeDecodeError as error:
         raise RooflintError(f"{path} is not UTF-8: save it from Jupyter again.") from error
+    import json
+
     try:
         # Images are let go of cell by cell, so that one of them is held at a time.
         known: object = json.loads(text, object_hook=_without_outputs) if text.strip() else {}
@@ -121,7 +123,7 @@ def read_notebook(path: Path) -> str:
     if text.strip() and not ("cells" in notebook or "worksheets" in notebook):
         raise RooflintError(f"{path} is no notebook, it has no cells: save it from Jupyter again.")
     language = _language(_object(notebook.get("metadata")))
-    if not _LANGUAGES.fullmatch(language):
+    if not re.fullmatch(_LANGUAGES, language):
         raise OtherLanguage(f"{path} is a notebook in {language[:40]}: only Python is read.")
     return join_cells(_python_cells(notebook))
 
@@ -234,7 +236,7 @@ def _python_cells(notebook: dict[str, Any]) -> Iterator[tuple[int, str, str]]:
             continue
         editor = _object(_object(cell.get("metadata")).get("vscode")).get("languageId")
         language = editor or cell.get("language") or "python"
-        if _LANGUAGES.fullmatch(str(language)):
+        if re.fullmatch(_LANGUAGES, str(language)):
             source: object = cell.get("source", cell.get("input"))
             text = source if isinstance(source, str) else "".join(map(str, _list(source)))
             yield number, str(cell.get("id") or ""), text

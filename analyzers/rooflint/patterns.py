@@ -11,16 +11,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import count
-from typing import NamedTuple
 
-_WILD = re.compile(r"[*?\[\\]")
-_BRACKET = re.compile(r"\[[!^]?\]?[^\]]*\]")
-_NEVER = re.compile(r"(?!)")
+from rooflint.plain import plain
+
+_WILD = r"[*?\[\\]"
+_BRACKET = r"\[[!^]?\]?[^\]]*\]"
+_NEVER = r"(?!)"
 _LONGEST = 4_096
 """Characters that a path may have."""
 
 
-class _Pattern(NamedTuple):
+@plain
+class _Pattern:
     order: int
     takes_back: bool
     folders_only: bool
@@ -80,7 +82,7 @@ class Patterns:
             anchored, text = False, text[3:]
         if not text:
             return
-        wild = bool(_WILD.search(text))
+        wild = bool(re.search(_WILD, text))
         pattern = _Pattern(order, takes_back, folders_only, _expression(text) if wild else None)
         if wild:
             (self._wild_paths if anchored else self._wild_names).append(pattern)
@@ -109,9 +111,9 @@ def _expression(text: str) -> re.Pattern[str]:
                 at += 1
             pieces.append("")
         elif text[at] == "[":
-            bracket = _BRACKET.match(text, at)
+            bracket = re.compile(_BRACKET).match(text, at)
             if bracket is None:
-                return _NEVER
+                return re.compile(_NEVER)
             # What means something between brackets to Python, or may one day.
             inside = re.sub(r"([\\\[&~|])", r"\\\1", bracket[0][1:-1]).replace("--", r"-\-")
             inside = "^/" + inside[1:] if inside[:1] in "!^" else inside
@@ -125,13 +127,13 @@ def _expression(text: str) -> re.Pattern[str]:
             pieces[-1] += re.escape(text[at])
             at += 1
     if at < len(text):
-        return _NEVER  # No path is as long.
+        return re.compile(_NEVER)  # No path is as long.
     number = count()
     whole = [_first_that_fits("[^/]*", pieces, number) for pieces in sections]
     try:
         return re.compile(_first_that_fits("(?:[^/]+/)*", whole, number) + r"\Z")
     except re.error:
-        return _NEVER  # A range such as `[z-a]` means nothing.
+        return re.compile(_NEVER)  # A range such as `[z-a]` means nothing.
 
 
 def _first_that_fits(wild: str, pieces: list[str], number: Iterator[int]) -> str:

@@ -6,18 +6,21 @@ Whoever asks `dataclasses` for the fields of one, or for a copy, is given them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+_WORTH_COMPILING = 50
+"""Objects that are made without in the time that it takes to compile an `__init__`."""
 
 _Class = TypeVar("_Class", bound=type[Any])
 _Object = TypeVar("_Object")
 
 
-class _Field(NamedTuple):
-    default: Any
-    make: Callable[[], Any] | None
-    compare: bool
+class _Field:
+    def __init__(self, default: Any, make: Callable[[], Any] | None, compare: bool):
+        self.default, self.make, self.compare = default, make, compare
 
 
 if TYPE_CHECKING:
@@ -68,9 +71,12 @@ def _with_slots(cls: Any, *, _hash: bool) -> Any:
     def hashed(one: Any) -> int:
         return hash(compared(one))
 
+    number = count()
+
     def first(one: Any, *values: Any, **named: Any) -> None:
-        made.__init__ = initialiser = _initialiser(fields)  # Many are never made.
-        initialiser(one, *values, **named)
+        if next(number) >= _WORTH_COMPILING or not _is_filled(one, fields, values, named):
+            made.__init__ = initialiser = _initialiser(fields)
+            initialiser(one, *values, **named)
 
     names = tuple(fields)
     body: dict[str, Any] = {
@@ -99,11 +105,29 @@ def _getter(names: list[str]) -> Callable[[Any], Any]:
     return attrgetter(*names, names[0])  # Two at least, so that it is a tuple.
 
 
+def _is_filled(
+    one: Any, fields: Mapping[str, _Field], values: Sequence[Any], named: Mapping[str, Any]
+) -> bool:
+    """Give an object its fields, unless there are too few or others than it has."""
+    given = dict(zip(fields, values, strict=False))
+    if len(given) < len(values) or given.keys() & named.keys() or named.keys() - fields.keys():
+        return False
+    given.update(named)
+    for name, field in fields.items():
+        value = given.get(name, field)
+        if value is field:
+            value = field.make() if field.make else field.default
+            if value is ...:
+                return False
+        setattr(one, name, value)
+    return True
+
+
 def _initialiser(fields: dict[str, _Field]) -> Any:
     given: dict[str, Any] = {"_none": ...}
     parameters, lines = ["self"], [" pass"]
-    for name, (default, make, _) in fields.items():
-        value = name
+    for name, field in fields.items():
+        value, default, make = name, field.default, field.make
         if make is not None:
             given[f"_make_{name}"], default = make, ...
             parameters.append(f"{name}=_none")
@@ -134,12 +158,12 @@ class _StandardFields:
         import dataclasses
 
         standard: list[Any] = []
-        for name, (default, make, compare) in self._fields.items():
-            given: dict[str, Any] = {"compare": compare}
-            if make is not None:
-                given["default_factory"] = make
-            elif default is not ...:
-                given["default"] = default
+        for name, field in self._fields.items():
+            given: dict[str, Any] = {"compare": field.compare}
+            if field.make is not None:
+                given["default_factory"] = field.make
+            elif field.default is not ...:
+                given["default"] = field.default
             standard.append((name, cls.__annotations__[name], dataclasses.field(**given)))
         made: Any = dataclasses.make_dataclass(cls.__name__, standard)
         cls.__dataclass_fields__ = made.__dataclass_fields__

@@ -45,7 +45,7 @@ _FUNCTIONS = frozenset(
 _COUNTING_FUNCTIONS = frozenset(
     "accuracy f1_score fbeta_score precision recall stat_scores specificity".split()
 )
-_TASK = re.compile(r"^(Multiclass|Binary|Multilabel)")
+_TASK = r"^(Multiclass|Binary|Multilabel)"
 _CHECKS = "the metric checks its input on the host"
 
 
@@ -72,9 +72,9 @@ def _waits(one: Instance, call: Call, is_called: bool) -> bool | None:
     """Whether a metric waits; None: nobody has measured that one."""
     keywords: dict[str, Value] = one.facts.get("keywords", {})
     name = one.path.rpartition(".")[2]
-    prefix = _TASK.match(name)
+    prefix = re.match(_TASK, name)
     task = prefix[1].lower() if prefix else string_of(keywords.get("task", ()))
-    name = _TASK.sub("", name)
+    name = re.sub(_TASK, "", name)
     checked = not is_false(keywords.get("validate_args"))
     if name in _QUIET:
         return False
@@ -105,7 +105,7 @@ def _waits(one: Instance, call: Call, is_called: bool) -> bool | None:
 
 def compute_metric(it: Interpreter, one: Instance, call: Call) -> None:
     """A metric is asked for its value over all that it took in."""
-    name = _TASK.sub("", one.path.rpartition(".")[2])
+    name = re.sub(_TASK, "", one.path.rpartition(".")[2])
     over_all = name in _CURVES and not _has_thresholds(one.facts.get("keywords", {}))
     if one.place == "gpu" and (over_all or name in _CHECKS_RESULT):
         metric: Value = (Tensor("gpu", one.sure),)

@@ -207,7 +207,7 @@ def scaler_method(it: Interpreter, one: Instance, name: str, call: Call) -> Valu
     return NONE
 
 
-_CHOOSES_GPU = re.compile(r"cuda|gpu|device")
+_CHOOSES_GPU = r"cuda|gpu|device"
 """Flags that are on wherever a program waits for a GPU."""
 
 
@@ -253,6 +253,6 @@ def argparse_method(it: Interpreter, one: Instance, name: str, call: Call) -> Va
 
 def _flag(name: str, on: bool) -> Num:
     """A flag of the command line with its default, which most runs leave as it is."""
-    if _CHOOSES_GPU.search(name):
+    if re.search(_CHOOSES_GPU, name):
         return Num()
     return Num(None, "") if on else Num("")

@@ -7,7 +7,6 @@ arguments decide, the rule stands here, and the measurements are its test.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from rooflint.flow import torch_calls as known
 from rooflint.flow.machine import Call
@@ -15,6 +14,7 @@ from rooflint.flow.places import gpu_tensors_in, tensors_in
 from rooflint.flow.torch_returns import HOST, NUMBERS, SIZED_BY_VALUES
 from rooflint.flow.torch_waits import WAITS
 from rooflint.flow.values import FALSE, Const, Num, Tensor, Value
+from rooflint.plain import plain
 
 Reason = tuple[str, str]
 """The kind of wait, and why."""
@@ -66,7 +66,8 @@ def _needs_number(path: str, call: Call) -> Reason | None:
     return None
 
 
-class _Given(NamedTuple):
+@plain
+class _Given:
     """The arguments of a call, by the names that the function gives them."""
 
     operands: list[Value]
