@@ -8,6 +8,7 @@ import pickle
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -100,10 +101,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def look(folder: Path, jobs: int = 1, *, cached: bool = False, config: Config | None = None) -> Any:
     """What is said of each file of a folder."""
     files = sorted(map(str, folder.glob("*.py")))
-    found = check_files(files, [str(folder)], {folder: config or Config()}, jobs, cached)
+    settings = {str(folder): config or Config()}
+    found = check_files(files, [str(folder)], settings, jobs, cached)
     return {
-        Path(path).name: (found.said[path].findings, found.said[path].problem)
-        for path in found.order
+        Path(path).name: (said.findings, said.problem, said.lines) for path, said in found.items()
     }
 
 
@@ -237,7 +238,64 @@ def test_where_nothing_can_be_kept_files_are_checked_all_the_same(
 
 
 def test_of_a_file_that_was_written_during_the_run_nothing_is_kept(project: Path) -> None:
-    assert kept.Contents(since=0.0)[str(project / "model.py")] == b""
+    assert kept.Contents(since=0.0)[str(project / "model.py")].digest == b""
+
+
+def written(path: Path, text: str, ago_s: float) -> None:
+    """Write a file, as if some time ago."""
+    path.write_text(text)
+    then = time.time() - ago_s
+    os.utime(path, (then, then))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a file may be dated back without a trace")
+def test_a_file_that_was_left_alone_is_not_read_again(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, later = str(project / "model.py"), time.time() + 60
+    first = kept.Contents(later)
+    assert first[path].digest
+    monkeypatch.setattr(kept, "_digest", lambda data: pytest.fail("read again"))
+    assert kept.Contents(later, first)[path] == first[path]
+
+
+def test_of_a_file_that_was_written_just_now_the_date_says_nothing(project: Path) -> None:
+    """It may be written to once more within the same tick of the clock."""
+    known = kept.Contents(time.time())[str(project / "model.py")]
+    assert known.digest and not known.stamp
+
+
+@pytest.mark.parametrize("ago_s", [0, 3600])
+def test_an_edit_of_the_same_length_and_date_is_noticed(project: Path, ago_s: float) -> None:
+    losses = project / "losses.py"
+    written(losses, LOSSES, ago_s)
+    before = losses.stat()
+    first = look(project, cached=True)
+    losses.write_text(LOSSES.replace(".item()", ".data()"))
+    os.utime(losses, ns=(before.st_atime_ns, before.st_mtime_ns))
+    again = look(project, cached=True)
+    assert again == look(project) != first
+
+
+def test_a_file_that_was_only_touched_is_not_checked_again(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = look(project, cached=True)
+    written(project / "losses.py", LOSSES, 3600)
+    monkeypatch.setattr(Checker, "check", lambda *anything: pytest.fail("checked again"))
+    assert look(project, cached=True) == first
+
+
+def test_files_that_come_go_or_get_another_name_are_noticed(project: Path) -> None:
+    look(project, cached=True)
+    for change in (
+        lambda: (project / "more.py").write_text(EVALUATE),
+        lambda: (project / "evaluate.py").rename(project / "evaluated.py"),
+        lambda: (project / "more.py").unlink(),
+        lambda: (project / "losses.py").rename(project / "loss.py"),
+    ):
+        change()
+        assert look(project, cached=True) == look(project)
 
 
 def test_runs_at_the_same_time_do_each_other_no_harm(project: Path) -> None:

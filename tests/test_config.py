@@ -27,7 +27,7 @@ def put(root: Path, *names: str) -> None:
 
 
 def found_in(root: Path) -> list[str]:
-    return [p.relative_to(root).as_posix() for p in find_files([root], Configs())]
+    return [Path(p).relative_to(root).as_posix() for p in find_files([root], Configs())]
 
 
 def test_the_nearest_pyproject_with_a_rooflint_table_holds(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_folders_are_searched_and_environments_are_not(tmp_path: Path) -> None:
     put(tmp_path, "b.py", "a.py", "note.txt", ".venv/c.py", "pkg/d.py", "pkg/__pycache__/e.py")
     put(tmp_path, "mine/pyvenv.cfg", "mine/f.py", "env/g.py", "build/h.py", "x/node_modules/i.py")
     found = find_files([tmp_path, tmp_path / "a.py"], Configs())
-    assert [p.relative_to(tmp_path).as_posix() for p in found] == [
+    assert [Path(p).relative_to(tmp_path).as_posix() for p in found] == [
         "a.py",
         "b.py",
         "env/g.py",
@@ -120,7 +120,7 @@ def test_excluded_files_are_left_out_of_folders_but_read_when_named(tmp_path: Pa
     write(tmp_path, "[tool.rooflint]\nexclude = ['old/', 'generated_*.py']\n")
     assert found_in(tmp_path) == ["a.py", "pkg/old.py"]
     named = tmp_path / "old/b.py"
-    assert find_files([named], Configs()) == [named]
+    assert find_files([named], Configs()) == [str(named)]
 
 
 def test_what_a_nested_project_excludes_counts_from_its_own_folder(tmp_path: Path) -> None:

@@ -442,7 +442,7 @@ def test_what_is_let_go_of_needs_no_collector(tmp_path: Path) -> None:
     gc.disable()
     try:
         before = _objects_of_programs()
-        check_files(paths, [], {path.parent: Config() for path in map(Path, paths)}, 1, False)
+        check_files(paths, [], {str(Path(path).parent): Config() for path in paths}, 1, False)
         assert _objects_of_programs() == before
     finally:
         gc.enable()

@@ -20,13 +20,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rooflint.faults import tell as tell_fault
-from rooflint.files import read_text, text_of
+from rooflint.files import folder_of, read_text, text_of
 from rooflint.flow import DeviceFlow, Following, Imports, Project, Told, hear, tell, together
 from rooflint.model import Finding, RooflintError
 from rooflint.notebooks import OtherLanguage, is_notebook, with_fixes_in_cells
 from rooflint.notebooks import place as named_place
 from rooflint.rules import entangled, judge
-from rooflint.source import SourceFile
+from rooflint.source import SourceFile, split_lines
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -62,12 +62,19 @@ class Said(NamedTuple):
     """No fault of ours came in between."""
     note: str | None = None
     """What was left out of it."""
+    lines: Mapping[int, str] = {}
+    """Those of its text that findings stand on."""
+
+    @property
+    def aloud(self) -> Said:
+        """What there is to say, without what it does with others."""
+        return self._replace(told={}, used=frozenset(), looked_in=())
 
 
 class Checker:
     """Checks one file after the other."""
 
-    def __init__(self, program: Program, settings: Mapping[Path, Config]):
+    def __init__(self, program: Program, settings: Mapping[str, Config]):
         self._program, self._settings = program, settings
         self._looked_in = len(program.listed)
 
@@ -99,7 +106,7 @@ class Checker:
         if path in following.flows:
             flows[path] = following.flows[path]
         flow = together(flows[user] for user in sorted(flows)) if flows else DeviceFlow()
-        findings = judge(file, flow, self._settings[Path(path).parent])
+        findings = judge(file, flow, self._settings[folder_of(path)])
         if is_notebook(path):
             findings = with_fixes_in_cells(findings, file.text)
         said = Said(
@@ -113,9 +120,16 @@ class Checker:
             used=following.used,
             looked_in=tuple(islice(program.listed, self._looked_in, None)),
             note=None if flow.is_whole else entangled(path),
+            lines=_lines_under(findings, file.text),
         )
         self._looked_in = len(program.listed)
         return said
+
+
+def _lines_under(findings: Iterable[Finding], text: str) -> dict[int, str]:
+    wanted = {finding.span.line for finding in findings}
+    lines = split_lines(text) if wanted else ()
+    return {number: lines[number - 1] for number in sorted(wanted) if number <= len(lines)}
 
 
 def _problem_of(file: SourceFile) -> str | None:
@@ -129,37 +143,40 @@ def _problem_of(file: SourceFile) -> str | None:
 def check_files(
     files: Sequence[str],
     folders: Iterable[str],
-    settings: Mapping[Path, Config],
+    settings: Mapping[str, Config],
     jobs: int | None = None,
     cached: bool = True,
-) -> Checking:
-    """Check files that may use each other.
+) -> Mapping[str, Said]:
+    """Check files that may use each other: what there is to say of each, in order.
 
     `folders` are where imports are looked for besides; `jobs` are the processes to use.
     """
     project = Project(lambda: files, text_of, folders)
-    size = _size_of(files)
-    if not cached or size < _BYTES_WORTH_KEEPING:
+    if not cached or _size_of(files, _BYTES_WORTH_KEEPING) < _BYTES_WORTH_KEEPING:
         checking = Checking(project, settings)
-        checking.run(jobs or _worthwhile(size))
-        return checking
+        checking.run(jobs or _worthwhile(files))
+        return checking.outcome
     from rooflint import kept
 
     key = kept.key_of(os.getcwd(), sorted(folders))
-    said_of = {str(folder): repr(config) for folder, config in settings.items()}
+    said_of = {folder: repr(config) for folder, config in settings.items()}
     before = kept.recall(key)
-    contents = kept.Contents(time.time())
+    contents = kept.Contents(time.time(), before.contents if before else {})
     for path in files:  # Before they are checked: what is written meanwhile is no longer that.
         contents[path]
-    known: dict[str, Known] = before.still_holding(contents, said_of) if before else {}
-    if before and known:
-        project.program.spaces.update(before.spaces)
+    entries = kept.Entries()
+    if before:
+        changed = before.changed(contents)
+        if not changed and said_of == before.settings and {*before.said} == {*files}:
+            return before.said
+        entries = before.still_holding(changed, said_of)
+    known: Mapping[str, Known] = entries.known
+    project.program.spaces.update(entries.spaces)
     project.imports.update((path, known[path].imports) for path in files if path in known)
     checking = Checking(project, settings, known)
-    if not checking.is_done or before is None or len(before.entries) != len(files):
-        checking.run(jobs or _worthwhile(size))
-        kept.keep(key, _to_keep(checking, project, contents, said_of))
-    return checking
+    checking.run(jobs or _worthwhile(files))
+    kept.keep(key, _to_keep(checking, project, contents, said_of))
+    return checking.outcome
 
 
 class Known(NamedTuple):
@@ -179,7 +196,7 @@ class Checking:
     def __init__(
         self,
         project: Project,
-        settings: Mapping[Path, Config],
+        settings: Mapping[str, Config],
         known: Mapping[str, Known] = MappingProxyType({}),
     ):
         self.order = list(project.in_order())
@@ -201,6 +218,11 @@ class Checking:
                 self._take(path, known[path].said)
         for path in self.said:
             self._look_again(path)
+
+    @property
+    def outcome(self) -> dict[str, Said]:
+        """What there is to say of each file, in order."""
+        return {path: self.said[path] for path in self.order}
 
     @property
     def is_done(self) -> bool:
@@ -339,17 +361,21 @@ def _serve(connection: Connection, checker: Checker) -> None:
             connection.send(checker.check(path, told))
 
 
-def _size_of(files: Iterable[str]) -> int:
+def _size_of(files: Iterable[str], enough: int) -> int:
+    """Their bytes, counted until they are enough."""
     size = 0
     for path in files:
+        if size >= enough:
+            break
         with contextlib.suppress(OSError):
             size += os.stat(path).st_size
     return size
 
 
-def _worthwhile(size: int) -> int:
+def _worthwhile(files: Iterable[str]) -> int:
     """How many processes are worth it."""
     free = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    size = _size_of(files, free * _BYTES_WORTH_A_PROCESS)
     return max(1, min(free, size // _BYTES_WORTH_A_PROCESS))
 
 
@@ -365,15 +391,16 @@ def _to_keep(
         rests_on[path] = frozenset(other for other in (*said.used, *told) if other.endswith(".py"))
         folders.update(dict.fromkeys(said.looked_in))
     read = dict.fromkeys((*checking.said, *(o for others in rests_on.values() for o in others)))
+    whole = {path: said for path, said in checking.outcome.items() if said.is_whole}
+    known = {
+        path: Known(project.imports[path], checking.heard[path], said)
+        for path, said in whole.items()
+    }
+    entries = kept.Entries(frozenset(project.program.spaces), known, rests_on)
     return kept.Kept(
         {folder: kept.listing(folder) for folder in folders},
-        frozenset(project.program.spaces),
         {path: contents[path] for path in read},
         settings,
-        {
-            path: Known(project.imports[path], checking.heard[path], said)
-            for path, said in checking.said.items()
-            if said.is_whole
-        },
-        rests_on,
+        {path: said.aloud for path, said in whole.items()},
+        kept.packed(entries),
     )

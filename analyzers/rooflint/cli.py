@@ -103,12 +103,12 @@ def _check_paths(options: argparse.Namespace) -> int:
     if options.jobs is not None and options.jobs < 1:
         raise RooflintError("--jobs takes the number of processes: name one or more")
     from rooflint.checking import check_files
-    from rooflint.files import find_files, named_alike, project_folders, text_of
+    from rooflint.files import find_files, folder_of, named_alike, project_folders, text_of
     from rooflint.notebooks import is_notebook
 
     failed = False
     configs = rooflint.open_configs()
-    files: dict[Path, None] = {}
+    files: dict[str, None] = {}
     paths = named_alike(options.paths)
     for path in paths:
         with _Told(path) as problem:
@@ -117,16 +117,15 @@ def _check_paths(options: argparse.Namespace) -> int:
             if not inside:
                 _say(f"there are no Python files in {path}")
         failed |= problem.told
-    settings = {folder: configs.at(folder) for folder in dict.fromkeys(p.parent for p in files)}
+    folders = dict.fromkeys(map(folder_of, files))
+    settings = {folder: configs.at(Path(folder)) for folder in folders}
     for note in dict.fromkeys(note for config in settings.values() for note in config.notes):
         _say(note)
-    folders = project_folders(paths)
-    checking = check_files(
-        list(map(str, files)), folders, settings, options.jobs, not options.no_cache
+    checked = check_files(
+        list(files), project_folders(paths), settings, options.jobs, not options.no_cache
     )
     findings: list[Finding] = []
-    for name in checking.order:
-        said = checking.said[name]
+    for name, said in checked.items():
         findings += said.findings
         failed |= bool(said.problem) or not said.is_whole
         if said.problem:
@@ -136,10 +135,9 @@ def _check_paths(options: argparse.Namespace) -> int:
         if said.aside and name in paths:
             _say(said.aside)
     findings.sort(key=lambda finding: finding.span)
-    shown = {finding.span.path for finding in findings if options.output_format == "text"}
     spans = (s for f in findings for s in (f.span, *(because.span for because in f.because)))
-    shown.update(span.path for span in spans if is_notebook(span.path))  # Its cells are named.
-    texts = {path: text_of(path) or "" for path in shown}
+    notebooks = {span.path for span in spans if is_notebook(span.path)}  # Their cells are named.
+    texts = {path: text_of(path) or "" for path in notebooks}
     if options.output_format == "json":
         from rooflint.outputs.findings_json import render as render_json
 
@@ -147,9 +145,9 @@ def _check_paths(options: argparse.Namespace) -> int:
     elif findings:
         from rooflint.outputs.findings_text import render as render_text
 
-        _print(render_text(findings, texts))
+        _print(render_text(findings, {name: said.lines for name, said in checked.items()}, texts))
     elif files and not failed:
-        of_files = (settings[path.parent].of_file(path) for path in files)
+        of_files = (settings[folder_of(path)].of_file(path) for path in files)
         silenced = any(config.select or config.ignore for config in of_files)
         what = "by the rules that are selected" if silenced else "that makes the host wait"
         _print(f"Nothing found {what}{'' if silenced else ' for the GPU'}.")

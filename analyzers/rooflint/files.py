@@ -40,16 +40,16 @@ class FoundFiles:
     """What was left out because there is too much of it, and what to do."""
 
 
-def find_files(paths: Iterable[str | Path], configs: Configs) -> list[Path]:
+def find_files(paths: Iterable[str | Path], configs: Configs) -> list[str]:
     """The files of Python among `paths`, folders searched through, each once and in order.
 
     Raises `RooflintError` for a path that is missing or cannot be read.
     """
-    found: dict[Path, None] = {}
+    found: dict[str, None] = {}
     for given in paths:
         path = Path(given)
         if str(given) and path.is_dir():
-            found |= dict.fromkeys(map(Path, _walk(path, configs)))
+            found |= dict.fromkeys(_walk(path, configs))
         elif not path.exists() or not str(given):
             raise RooflintError(f"{str(given) or 'an empty path'} does not exist: check the path.")
         elif not path.is_file():
@@ -57,8 +57,12 @@ def find_files(paths: Iterable[str | Path], configs: Configs) -> list[Path]:
         elif not os.access(path, os.R_OK):
             raise RooflintError(f"{path} cannot be read: check its permissions.")
         else:
-            found[path] = None
+            found[str(path)] = None
     return list(found)
+
+
+def folder_of(path: str) -> str:
+    return os.path.dirname(path) or "."  # noqa: PTH120 (of thousands of files)
 
 
 def named_alike(paths: Iterable[str]) -> list[str]:

@@ -12,15 +12,18 @@ import os
 import pickle
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from rooflint.files import user_cache
+from rooflint.files import folder_of, user_cache
 from rooflint.regular import MOST_NOTEBOOK_BYTES
 from rooflint.version import __version__
 
+_CLOCK_S = 2.0
+"""What is written twice within this time may be given the same time by a file system."""
 _MOST_DAYS = 30
 """After which what nobody asked for is thrown away."""
 
@@ -38,42 +41,82 @@ class Reader(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module_name}.{global_name}")
 
 
+class Content(NamedTuple):
+    """What tells one content of a file from another."""
+
+    digest: bytes = b""
+    """Empty: it cannot be known."""
+    stamp: tuple[int, ...] = ()
+    """What the system says of a file, which is another once it was written to; empty: too little
+    to tell."""
+
+
+class Entries(NamedTuple):
+    """What an earlier run found, to begin with where only some files have changed."""
+
+    spaces: frozenset[str] = frozenset()
+    known: Mapping[str, Any] = {}
+    """By file."""
+    rests_on: Mapping[str, frozenset[str]] = {}
+    """The other files and folders that this rests on."""
+
+
 class Kept(NamedTuple):
     """What an earlier run knew."""
 
     listed: Mapping[str, bytes]
     """The folders that imports were looked for in, by what they held."""
-    spaces: frozenset[str]
-    contents: Mapping[str, bytes]
+    contents: Mapping[str, Content]
     """The files that it read."""
     settings: Mapping[str, str]
     """Those of the folders."""
-    entries: Mapping[str, Any]
-    """What it said, by file."""
-    rests_on: Mapping[str, frozenset[str]]
-    """The other files and folders that this rests on."""
+    said: Mapping[str, Any]
+    """What it said of the files that it checked to their end, in order."""
+    entries: bytes
+    """`Entries`, which take longer to read than all else: nobody asks for them while nothing has
+    changed."""
 
-    def still_holding(self, contents: Contents, settings: Mapping[str, str]) -> dict[str, Any]:
-        """The entries that hold, as things stand now."""
+    def changed(self, contents: Contents) -> set[str]:
+        """The files that are not as they were."""
         if any(listing(folder) != names for folder, names in self.listed.items()):
-            return {}  # An import may mean another file than before.
-        is_same = {path: known == contents[path] != b"" for path, known in self.contents.items()}
+            return {*self.contents}  # An import may mean another file than before.
         return {
-            path: entry
-            for path, entry in self.entries.items()
-            if is_same[path]
-            and all(map(is_same.__getitem__, self.rests_on[path]))
+            path
+            for path, known in self.contents.items()
+            if not known.digest or known.digest != contents[path].digest
+        }
+
+    def still_holding(self, changed: Set[str], settings: Mapping[str, str]) -> Entries:
+        """What was found of the files that rest on none that has changed."""
+        entries: Entries = unpacked(self.entries) or Entries()
+        known = {
+            path: one
+            for path, one in entries.known.items()
+            if path not in changed
+            and changed.isdisjoint(entries.rests_on[path])
             and self.settings.get(folder_of(path)) == settings.get(folder_of(path))
         }
+        return entries._replace(known=known) if known else Entries()
 
 
 def recall(key: str) -> Kept | None:
     """What the last run under this key kept; `None`: nothing that can be read."""
     file = _file(key)
-    with suppress(Exception):  # Another Python's, half a file, no home: then it is found out anew.
-        kept = Reader(io.BytesIO(file.read_bytes())).load()
+    with suppress(Exception):  # No home, no file: then it is found out anew.
+        kept = unpacked(file.read_bytes())
         os.utime(file)
         return kept
+    return None
+
+
+def packed(values: Kept | Entries) -> bytes:
+    return pickle.dumps(values, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def unpacked(data: bytes) -> Any:
+    """The values again; `None`: they cannot be read, half a file perhaps, or another's."""
+    with suppress(Exception):
+        return Reader(io.BytesIO(data)).load()
     return None
 
 
@@ -83,7 +126,7 @@ def keep(key: str, kept: Kept) -> None:
     beside = file.with_suffix(f".{os.getpid()}")
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(pickle.dumps(kept, protocol=pickle.HIGHEST_PROTOCOL))
+        beside.write_bytes(packed(kept))
         beside.replace(file)
         _throw_away(file.parent)
 
@@ -95,27 +138,38 @@ def key_of(*parts: object) -> str:
     return hashlib.blake2b(repr((versions, parts)).encode(), digest_size=16).hexdigest()
 
 
-class Contents(dict[str, bytes]):
-    """What tells one content of a file from another, by path; empty: it cannot be known.
+class Contents(dict[str, Content]):
+    """The contents of files by path.
 
-    A file is looked at when it is asked for first, and has to be as it was `since` then.
+    A file is looked at when it is asked for first, and has to be as it was `since` then. One that
+    has the stamp which it had `before` is not read.
     """
 
-    def __init__(self, since: float):
+    def __init__(self, since: float, before: Mapping[str, Content] = MappingProxyType({})):
         super().__init__()
-        self._since = since
+        self._since, self._before = since, before
 
-    def __missing__(self, path: str) -> bytes:
-        self[path] = b""
-        with suppress(OSError), open(path, "rb", buffering=0) as stream:
-            known = os.fstat(stream.fileno())
-            if known.st_mtime <= self._since and known.st_size <= MOST_NOTEBOOK_BYTES:
-                self[path] = _digest(stream.read())
+    def __missing__(self, path: str) -> Content:
+        self[path] = self._look(path)
         return self[path]
 
+    def _look(self, path: str) -> Content:
+        before = self._before.get(path)
+        with suppress(OSError):
+            if before and before.stamp and before.stamp == _stamp(os.stat(path)):
+                return before
+            with open(path, "rb", buffering=0) as stream:
+                known = os.fstat(stream.fileno())
+                if known.st_mtime <= self._since and known.st_size <= MOST_NOTEBOOK_BYTES:
+                    is_at_rest = max(known.st_mtime, known.st_ctime) < self._since - _CLOCK_S
+                    return Content(_digest(stream.read()), _stamp(known) if is_at_rest else ())
+        return Content()
 
-def folder_of(path: str) -> str:
-    return os.path.dirname(path) or "."
+
+def _stamp(known: os.stat_result) -> tuple[int, ...]:
+    if sys.platform == "win32":
+        return ()  # Of a file that was written to and then dated back it says nothing.
+    return known.st_ino, known.st_size, known.st_mtime_ns, known.st_ctime_ns
 
 
 def listing(folder: str) -> bytes:

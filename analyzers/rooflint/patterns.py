@@ -50,15 +50,11 @@ class Patterns:
         found = [
             *self._names.get(name, ()),
             *self._paths.get(path, ()),
-            *(p for p in self._wild_names if p.expression and p.expression.match(name)),
-            *(p for p in self._wild_paths if p.expression and p.expression.match(path)),
+            *[p for p in self._wild_names if p.expression and p.expression.match(name)],
+            *[p for p in self._wild_paths if p.expression and p.expression.match(path)],
         ]
-        last = max(
-            (p for p in found if is_folder or not p.folders_only),
-            key=lambda p: p.order,
-            default=None,
-        )
-        return None if last is None else not last.takes_back
+        said = [p for p in found if is_folder or not p.folders_only]
+        return not max(said, key=lambda p: p.order).takes_back if said else None
 
     def mean(self, path: str) -> bool:
         """Whether a file, or a folder that it lies in, is meant."""

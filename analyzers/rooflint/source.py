@@ -123,7 +123,7 @@ class SourceFile:
         marked = text.startswith("\ufeff")
         plain = text[1:] if marked else text
         if previous is None or is_notebook(path):
-            lines = tuple(_split(plain))
+            lines = tuple(split_lines(plain))
         else:
             lines = _split_again(previous, plain)
         if is_notebook(path):
@@ -176,7 +176,7 @@ class SourceFile:
         return SourceSpan(block.path, first, column, last, end_column)
 
 
-def _split(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """CRLF and lone CR end lines for Python and for editors; form feeds do not."""
     return re.split(r"\r\n|\r|\n", text) if "\r" in text else text.split("\n")
 
@@ -190,9 +190,9 @@ def _split_again(previous: SourceFile, text: str) -> tuple[str, ...]:
     end = text.find("\n", len(text) - at_end) + 1
     before = _ends(text, 0, start)
     if not end:
-        return lines[:before] + tuple(_split(text[start:]))
+        return lines[:before] + tuple(split_lines(text[start:]))
     after = before + _ends(old, start, len(old) - len(text) + end)
-    return lines[:before] + tuple(_split(text[start:end])[:-1]) + lines[after:]
+    return lines[:before] + tuple(split_lines(text[start:end])[:-1]) + lines[after:]
 
 
 def _ends(text: str, start: int, end: int) -> int:

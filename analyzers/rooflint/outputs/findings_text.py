@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from rooflint.model import Because, Finding
 from rooflint.notebooks import cell_at, name_line, place
@@ -13,23 +13,26 @@ _LONGEST_LINE = 400
 _PLURAL = {"error": "errors", "warning": "warnings", "information": "notes", "hint": "hints"}
 
 
-def render(findings: Iterable[Finding], texts: Mapping[str, str]) -> str:
-    """Each finding under its line of source, then a summary line. `texts` are the files by path."""
+def render(
+    findings: Iterable[Finding],
+    lines: Mapping[str, Mapping[int, str]],
+    texts: Mapping[str, str],
+) -> str:
+    """Each finding under its line of source, then a summary line.
+
+    `lines` are those that findings stand on, by path and number; `texts` are the notebooks by path.
+    """
     findings = list(findings)
-    lines = {path: _lines_of(text) for path, text in texts.items()}
-    parts = [_excerpt(finding, texts, lines.get(finding.span.path, [])) for finding in findings]
+    parts = [_excerpt(finding, lines.get(finding.span.path, {}), texts) for finding in findings]
     return "\n\n".join([*parts, _summary(findings)])
 
 
-def _lines_of(text: str) -> list[str]:
-    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
-
-
-def _excerpt(finding: Finding, texts: Mapping[str, str], lines: Sequence[str]) -> str:
+def _excerpt(finding: Finding, lines: Mapping[int, str], texts: Mapping[str, str]) -> str:
     span = finding.span
     text = texts.get(span.path, "")
-    source = lines[span.line - 1] if span.line <= len(lines) else ""
-    shift = 1 if span.line == 1 and text.startswith("\ufeff") else 0
+    whole = lines.get(span.line, "")
+    shift = 1 if span.line == 1 and whole.startswith("\ufeff") else 0
+    source = whole[shift:]
     start = span.column - shift
     end = span.end_column - shift if span.end_line == span.line else len(source)
     source, start, end = _window(source, start, end)
