@@ -1038,3 +1038,13 @@ for _ in range(9):
 """
     assert [s.heat for s in stops_of(text.format("beams = grown[:3]"))] == ["every step"]
     assert [s.heat for s in stops_of(text.format("pass"))] != ["every step"]
+
+
+def test_the_parts_of_what_may_be_missing_are_no_text() -> None:
+    rotary = """
+class Rotary(nn.Module):
+    def forward(self, x: torch.Tensor, angles: tuple[torch.Tensor, torch.Tensor] | None = None):
+        cos, sin = angles
+        return x * cos + angles[1] * x.flip(-1) * sin
+"""
+    assert stops_of(rotary) == []

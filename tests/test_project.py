@@ -151,6 +151,50 @@ def test_base_classes_of_other_files_give_their_attributes(tmp_path: Path) -> No
     assert warnings(tmp_path, {"base.py": base, "agent.py": agent}) == ["agent.py:9 item-in-loop"]
 
 
+def test_of_a_class_of_another_file_is_known_whatever_its_statements_bind(tmp_path: Path) -> None:
+    base = """\
+        import functools
+        import torch
+
+        def quietly(method):
+            @functools.wraps(method)
+            def wrapper(self, *args):
+                with torch.no_grad():
+                    return method(self, *args)
+            return wrapper
+
+        class Agent:
+            device = torch.device("cuda")
+            if True:
+                size = 4
+            half = size // 2
+
+            @property
+            def state(self):
+                return self._state
+
+            @state.setter
+            def state(self, size):
+                self._state = torch.zeros(size, device=self.device)
+
+            @quietly
+            def values(self, width=half):
+                return self.state @ self.state
+        """
+    agent = """\
+        import torch
+        from base import Agent
+
+        agent = Agent()
+        agent.state = Agent.size
+        for step in range(1000):
+            agent.values().item()
+            agent.state.tolist()
+        """
+    found = warnings(tmp_path, {"base.py": base, "agent.py": agent})
+    assert found == ["agent.py:7 item-in-loop", "agent.py:8 item-in-loop"]
+
+
 @pytest.mark.timeout(30)
 def test_files_whose_functions_call_the_next_one_twice_are_soon_followed(tmp_path: Path) -> None:
     twice = "from f{0} import f{0}\ndef f{1}(x):\n    return f{0}(x) + f{0}(x + {1})\n"

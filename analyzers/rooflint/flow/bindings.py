@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from rooflint.source import Block, SourceFile
@@ -12,74 +12,106 @@ STAR = "*"
 """Stands for the names that `from ... import *` binds."""
 
 
-def statements_by_name(file: SourceFile) -> dict[str, list[Block]]:
+class Part(NamedTuple):
+    """Statements that are followed together, and the block whose lines they count."""
+
+    block: Block
+    body: tuple[ast.stmt, ...]
+
+
+def statements_by_name(file: SourceFile) -> dict[str, list[Part]]:
     """The top-level statements that bind a name, or do something with what it stands for."""
-    found: dict[str, list[Block]] = {}
-    for block in file.blocks:
-        for name in dict.fromkeys(_names(block.body)):
-            found.setdefault(name, []).append(block)
+    found: dict[str, list[Part]] = {}
+    for part in _parts(file):
+        for name in dict.fromkeys(_names(part.body)):
+            found.setdefault(name, []).append(part)
     return found
 
 
-_SAY_HOW = frozenset(("property", "staticmethod", "classmethod"))
+def _parts(file: SourceFile) -> Iterator[Part]:
+    """The statements of a module. A package that loads its parts when they are asked for imports
+    all of them for type checkers: each import is a part of its own."""
+    for block in file.blocks:
+        first = block.body[0] if len(block.body) == 1 else None
+        if isinstance(first, ast.If) and _is_for_type_checkers(first.test):
+            names = {*_names(first.body)}
+            if names.isdisjoint((*_names(first.orelse), STAR)):
+                yield from (Part(block, (statement,)) for statement in first.body)
+                yield Part(block, (*first.orelse,))
+                continue
+        yield Part(block, block.body)
+
+
 _FunctionNode = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class ClassParts(NamedTuple):
-    """The statements of a class, each with the block whose lines it counts."""
+    """The statements of a class."""
 
-    methods: dict[str, tuple[Block, ast.FunctionDef | ast.AsyncFunctionDef]]
-    """Those that can as well be made when they are asked for."""
-    others: list[tuple[Block, list[ast.stmt]]]
+    later: dict[str, list[Part]]
+    """By the name that they bind: those that can as well be followed when it is asked for."""
+    others: list[Part]
+    fields: list[str]
+    """The names that have annotations, in order."""
 
 
-def class_parts(
-    body: Sequence[tuple[Block, Sequence[ast.stmt]]], bound: Container[str]
-) -> ClassParts:
-    """A class by its parts. `bound` are the names that the module binds."""
-    plain = _plain_methods([statement for _, part in body for statement in part], bound)
-    parts = ClassParts({}, [])
-    for block, part in body:
-        others: list[ast.stmt] = []
-        for statement in part:
-            if isinstance(statement, _FunctionNode) and statement.name in plain:
-                parts.methods[statement.name] = block, statement
-            else:
-                others.append(statement)
+def class_parts(body: Iterable[Part]) -> ClassParts:
+    """A class by its parts: what binds a name that no other of its statements speaks of is
+    followed later."""
+    parts = ClassParts({}, [], [])
+    bound = [
+        (_bound_by(statement), statement, block)
+        for block, statements in body
+        for statement in statements
+    ]
+    names = {name for name, _, _ in bound if name}
+    at_once: set[str | None] = {None}
+    for name, statement, _ in bound:
+        others = names.intersection(_spoken_of(statement)) - {name}
         if others:
-            parts.others.append((block, others))
+            at_once.update(others, (name,))
+    for name, statement, block in bound:
+        if name not in at_once:
+            parts.later.setdefault(name or "", []).append(Part(block, (statement,)))
+        elif not isinstance(statement, (ast.Expr, ast.AnnAssign)) or _does_something(statement):
+            parts.others.append(Part(block, (statement,)))
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            parts.fields.append(statement.target.id)
     return parts
 
 
-def _plain_methods(body: Iterable[ast.stmt], bound: Container[str]) -> frozenset[str]:
-    """The methods that making them does nothing else for: Python's own decorators say how they
-    are called, their defaults are literals, and no other statement of the class names them."""
-    found: dict[str, int] = {}
-    others: list[ast.AST] = []
-    for statement in body:
-        if not isinstance(statement, _FunctionNode):
-            others.append(statement)
-            continue
+def _bound_by(statement: ast.stmt) -> str | None:
+    """The one name that a statement binds; `None`: none, several, or it may do something else."""
+    if isinstance(statement, (*_FunctionNode, ast.ClassDef)):
+        return statement.name
+    targets: list[ast.expr] = []
+    if isinstance(statement, ast.Assign):
+        targets = statement.targets
+    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        targets = [statement.target]
+    target = targets[0] if len(targets) == 1 else None
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def _does_something(statement: ast.stmt) -> bool:
+    """Not a docstring, nor a name with nothing but an annotation."""
+    value = statement.value if isinstance(statement, (ast.Expr, ast.AnnAssign)) else statement
+    return not (value is None or isinstance(value, ast.Constant))
+
+
+def _spoken_of(statement: ast.stmt) -> Iterator[str]:
+    """The names that are read or bound where a statement of a class is followed."""
+    waiting: list[ast.AST] = [statement]
+    if isinstance(statement, _FunctionNode):
         arguments = statement.args
-        made_of = [
-            part
-            for part in (*statement.decorator_list, *arguments.defaults, *arguments.kw_defaults)
-            if part is not None and not isinstance(part, ast.Constant)
-            if not (isinstance(part, ast.Name) and part.id in _SAY_HOW and part.id not in bound)
-        ]
-        found[statement.name] = found.get(statement.name, 0) + (2 if made_of else 1)
-        others += made_of
-    for other in others:
-        for part in ast.walk(other):
+        given = (*statement.decorator_list, *arguments.defaults, *arguments.kw_defaults)
+        waiting = [part for part in given if part is not None]
+    for one in waiting:
+        for part in ast.walk(one):
             if isinstance(part, ast.Name):
-                found.pop(part.id, None)
-                if part.id in _SAY_HOW and isinstance(part.ctx, ast.Store):
-                    return frozenset()
+                yield part.id
             elif isinstance(part, (*_FunctionNode, ast.ClassDef)):
-                found.pop(part.name, None)
-    if not _SAY_HOW.isdisjoint(found):
-        return frozenset()
-    return frozenset(name for name, count in found.items() if count == 1)
+                yield part.name
 
 
 def _names(body: Iterable[ast.AST]) -> Iterator[str]:

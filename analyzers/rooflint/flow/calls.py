@@ -205,11 +205,13 @@ def _instantiate(it: Interpreter, cls: Class, call: Call) -> Value:
         one.place = machine.default_place
     path = next((b for b in bases if objects.is_known_base(b)), "")
     one.path = path
-    init = cls.find("__init__")
+    # A record gets an `__init__` of its own, whatever its bases have.
+    maker = next((c for c in cls.lineage() if c.is_record or c.own("__init__")), None)
+    init = maker.own("__init__") if maker is not None else None
     if init is not None:
         bound = names.bound(it, init, one, as_expr(call.node), call.frame)
         call_value(it, bound, call)
-    elif cls.is_record:
+    elif maker is not None:
         _fill_record(it, one, cls, call)
     elif path:
         objects.initialize(it, one, call)

@@ -7,8 +7,20 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from rooflint.flow import calls, candidates, compiled, names, places, statements
+from rooflint.flow.bindings import Part
 from rooflint.flow.machine import Call
-from rooflint.flow.values import Atom, Bound, Class, Frame, Function, Instance, Partial, Ref, Value
+from rooflint.flow.values import (
+    UNKNOWN,
+    Atom,
+    Bound,
+    Class,
+    Frame,
+    Function,
+    Instance,
+    Partial,
+    Ref,
+    Value,
+)
 
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
@@ -55,36 +67,48 @@ def function_at(
     return function
 
 
-def _follow_body(it: Interpreter, one: Class, body: Iterable[ast.stmt], inside: Frame) -> None:
-    for statement in body:
-        if isinstance(statement, _FunctionNode):
-            function = function_at(it, statement, inside, one)
-            function.owner = one
-            value = _decorated(it, function, statement, inside)
-            # A setter stands beside its property.
-            suffix = ".setter" if _is_setter(statement) else ""
-            inside.vars[statement.name + suffix] = value
-            continue
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            name = statement.target.id
-            one.fields += [name] if name not in one.fields else []
-        it.statements([statement], inside)
+def _follow_body(it: Interpreter, one: Class, parts: Iterable[Part], inside: Frame) -> None:
+    for inside.block, body in parts:
+        for statement in body:
+            if isinstance(statement, _FunctionNode):
+                function = function_at(it, statement, inside, one)
+                function.owner = one
+                value = _decorated(it, function, statement, inside)
+                # A setter stands beside its property.
+                suffix = ".setter" if _is_setter(statement) else ""
+                inside.vars[statement.name + suffix] = value
+                continue
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                name = statement.target.id
+                one.fields += [name] if name not in one.fields else []
+            it.statements([statement], inside)
 
 
 def _made_later(
-    it: Interpreter, one: Class, methods: Mapping[str, tuple[Block, ast.stmt]], inside: Frame
-) -> Callable[[str], Function]:
-    """Makes methods of another file's class."""
+    it: Interpreter, one: Class, later: Mapping[str, list[Part]], inside: Frame
+) -> Callable[[str], None]:
+    """Follows what a name of another file's class rests on."""
 
-    def make(name: str) -> Function:
-        inside.block, node = methods[name]
-        assert isinstance(node, _FunctionNode)
-        function = function_at(it, node, inside, one)
-        _decorated(it, function, node, inside)
-        function.frame = inside.parent or inside
-        return function
+    def make(name: str) -> None:
+        one.attributes[name] = UNKNOWN  # As long as it is asked for on the way to itself.
+        with it.aside():
+            _follow_body(it, one, later[name], inside)
+        _give(one, inside, (name, name + ".setter"))
 
     return make
+
+
+def _give(one: Class, inside: Frame, names: Iterable[str]) -> None:
+    """Give a class what its statements have bound."""
+    for name in names:
+        value = inside.vars.get(name)
+        if value is None:
+            continue
+        one.attributes[name] = value
+        for atom in value:
+            # Methods see the module's names, not the class's.
+            if isinstance(atom, Function) and atom.frame is inside and inside.parent is not None:
+                atom.frame = inside.parent
 
 
 def give_body(it: Interpreter, function: Function, block: Block) -> None:
@@ -119,7 +143,7 @@ def _decorated(
 ) -> Value:
     value: Value = (function,)
     for decorator in reversed(node.decorator_list):
-        maker = decorator.func if isinstance(decorator, ast.Call) else decorator
+        maker = _maker_of(decorator)
         how = it.value(maker, frame)
         if any(_only_registers(it, a) for a in how):
             continue
@@ -145,6 +169,11 @@ def _decorated(
     return value
 
 
+def _maker_of(decorator: ast.expr) -> ast.expr:
+    """What makes a decorator, or is it."""
+    return decorator.func if isinstance(decorator, ast.Call) else decorator
+
+
 def _only_registers(it: Interpreter, decorator: Atom) -> bool:
     if not isinstance(decorator, Function) or not decorator.is_elsewhere:
         return False
@@ -163,7 +192,12 @@ def on_define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
     one = it.machine.make(node, "class", lambda: Class(node, frame.block, tuple(bases)))
     one.bases = tuple(bases)
     inside = Frame(frame.block, frame)
-    decorations = [it.value(decorator, frame) for decorator in node.decorator_list]
+    decorators = [
+        decorator
+        for decorator in node.decorator_list
+        if not any(_only_registers(it, a) for a in it.value(_maker_of(decorator), frame))
+    ]
+    decorations = [it.value(decorator, frame) for decorator in decorators]
     for how in decorations:
         one.is_record = (
             one.is_record
@@ -173,22 +207,16 @@ def on_define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
     if any(isinstance(b, Ref) and b.path.endswith("NamedTuple") for b in bases):
         one.is_record = True
     whole = frame.block
-    parts = [part for _, part in whole.parts] if whole.body[:1] == (node,) else []
-    bodies = [(part, part.body) for part in parts] or [(whole, node.body)]
+    inner = [part for _, part in whole.parts] if whole.body[:1] == (node,) else []
+    parts = [Part(part, part.body) for part in inner] or [Part(whole, (*node.body,))]
     if whole.path != it.file.path:
-        one.later, bodies = it.program.class_parts(whole.path, node, bodies)
+        one.later, parts, fields = it.program.class_parts(whole.path, node, parts)
+        one.fields = [*dict.fromkeys(fields)]
         one.make = _made_later(it, one, one.later, inside)
-    for block, body in bodies:
-        inside.block = block
-        _follow_body(it, one, body, inside)
-    one.attributes = {**one.attributes, **inside.vars}
-    # Methods see the module's names, not the class's.
-    for value in inside.vars.values():
-        for atom in value:
-            if isinstance(atom, Function) and atom.frame is inside:
-                atom.frame = frame
+    _follow_body(it, one, parts, inside)
+    _give(one, inside, inside.vars)
     value: Value = (one,)
-    for how, decorator in zip(decorations, node.decorator_list, strict=True):
+    for how, decorator in zip(decorations, decorators, strict=True):
         if any(isinstance(a, (Function, Bound)) for a in how):
             value = calls.call_value(it, how, Call(decorator, frame, [value], {}))
     names.bind(it, node.name, value, frame)

@@ -35,6 +35,7 @@ from rooflint.flow.values import (
     Value,
     constant,
     gpu_atoms,
+    is_text,
     join_all,
     string_of,
     tuple_of,
@@ -65,8 +66,9 @@ def item(it: Interpreter, base: Value, index: Value, node: ast.Subscript, frame:
         elif isinstance(atom, Array):
             results.append((atom,))
         elif isinstance(atom, (Text, Const)):
-            _needs_index(it, index, node, frame)
-            results.append(TEXT)
+            if is_text(atom):  # A number has no items, nor has `None`.
+                _needs_index(it, index, node, frame)
+                results.append(TEXT)
         elif isinstance(atom, Instance):
             results.append(_object_item(it, atom, index, node, frame))
         elif isinstance(atom, (Ref, Class, Unknown)):

@@ -207,6 +207,22 @@ class Interpreter:
             self._others[path] = OtherFile(self, file) if file is not None else None
         return self._others[path]
 
+    @contextmanager
+    def aside(self) -> Yields[None, None, None]:
+        """Follow something of another file when it is first asked for, wherever that is."""
+        machine = self.machine
+        place, escapes, writes = machine.place(), self.escapes, len(machine.writes)
+        unasked, machine.unasked = machine.unasked, False
+        machine.start_aside()
+        self.escapes = []
+        try:
+            yield
+        finally:
+            machine.return_to(place)
+            machine.unasked, self.escapes = unasked, escapes
+            # Nothing that was followed before can have read what is new.
+            del machine.writes[writes:]
+
     def statements(self, body: Iterable[ast.stmt], frame: Frame) -> bool:
         """Follow statements; whether control comes out at their end."""
         machine = self.machine

@@ -32,6 +32,7 @@ from rooflint.flow.values import (
     Unknown,
     Value,
     constant,
+    is_text,
     items_of,
     join_all,
     looped,
@@ -398,7 +399,7 @@ def _elements_of(atom: Atom) -> Value:
     if isinstance(atom, (Opaque, Array, Unknown)):
         return (atom,)
     if isinstance(atom, (Text, Const)):
-        return TEXT
+        return TEXT if is_text(atom) else ()  # Nobody goes over a number, or `None`.
     return UNKNOWN
 
 

@@ -24,12 +24,12 @@ from rooflint.flow.values import (
     Opaque,
     Site,
     Tensor,
-    Text,
     TupleOf,
     Unknown,
     Value,
     constant,
     gpu_atoms,
+    is_text,
     items_of,
     join,
     join_all,
@@ -70,7 +70,7 @@ def binary(
         stops = [a for a in right if isinstance(a, Clock)]
         if starts and stops:
             timing.judge_timing(it.machine, stops[0].site, stops, starts)
-    if isinstance(op, ast.Mod) and any(_is_text(a) for a in left):
+    if isinstance(op, ast.Mod) and any(is_text(a) for a in left):
         text.formatted(it, right, right_node, node, frame)
         return text.filled_in(left)
     if isinstance(op, ast.Mult):
@@ -115,7 +115,7 @@ def _repeated(
     frame: Frame,
 ) -> None:
     """`[0] * n` with a tensor for `n`."""
-    if sequence and all(isinstance(a, (ListOf, TupleOf)) or _is_text(a) for a in sequence):
+    if sequence and all(isinstance(a, (ListOf, TupleOf)) or is_text(a) for a in sequence):
         held = tuple(a for a in times if isinstance(a, Tensor))
         why = "a sequence is repeated as often as a number on the host says"
         it.machine.wait("index", node, frame, held, subject=times_node, reason=why)
@@ -256,7 +256,7 @@ def _combine(a: Atom, b: Atom, op: ast.operator) -> Value | None:
             # `total + now - start`: the sum is still a reading.
             return (a if isinstance(a, Clock) else b,)
         return NUMBER
-    if _is_text(a) or (_is_text(b) and isinstance(op, ast.Add)):
+    if is_text(a) or (is_text(b) and isinstance(op, ast.Add)):
         if isinstance(a, Const) and isinstance(b, Const) and isinstance(op, ast.Add):
             return constant(str(a.value) + str(b.value))
         return text.filled_in((a,))
@@ -315,10 +315,6 @@ def _compared(a: Atom, b: Atom) -> Value:
     if isinstance(a, Unknown) or isinstance(b, Unknown):
         return UNKNOWN
     return NUMBER
-
-
-def _is_text(atom: Atom) -> bool:
-    return isinstance(atom, Text) or (isinstance(atom, Const) and atom.type == "str")
 
 
 def is_none(atom: Atom) -> bool:

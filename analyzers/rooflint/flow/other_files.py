@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rooflint.flow.bindings import STAR
+from rooflint.flow.bindings import STAR, Part
 from rooflint.flow.values import Frame, Imported, Value, constant
 from rooflint.source import Block, SourceFile
 
@@ -21,7 +21,7 @@ class OtherFile:
     def __init__(self, it: Interpreter, file: SourceFile):
         self._it = it
         self._statements = it.program.statements_by_name(file)
-        self._followed: set[Block] = set()
+        self._followed: set[Part] = set()
         self.frame = module_frame(file.path)
         self.frame.later = self.name
         self._known = self.frame.vars
@@ -31,8 +31,8 @@ class OtherFile:
         found = self._known.get(name)
         if found is None or _is_imported(found):
             # Files that import all of each other hand a name round, until it is defined here.
-            for block in self._statements.get(name) or self._statements.get(STAR, ()):
-                self._follow(block)
+            for part in self._statements.get(name) or self._statements.get(STAR, ()):
+                self._follow(part)
             found = self._known.get(name)
         if found is not None and _is_imported(found):
             found = self._known[name] = self._it.looked_up(found)
@@ -40,33 +40,24 @@ class OtherFile:
 
     def names(self) -> Iterator[str]:
         """All names that the file binds."""
-        for block in self._statements.get(STAR, ()):
-            self._follow(block)
+        for part in self._statements.get(STAR, ()):
+            self._follow(part)
         yield from dict.fromkeys((*self._statements, *self._known))
 
-    def _follow(self, block: Block) -> None:
-        if block in self._followed:
+    def _follow(self, part: Part) -> None:
+        if part in self._followed:
             return
-        self._followed.add(block)
+        self._followed.add(part)
         it, frame = self._it, self.frame
-        machine = it.machine
-        place, escapes, writes = machine.place(), it.escapes, len(machine.writes)
-        unasked, at, seen = machine.unasked, frame.block, frame.vars
-        machine.start_aside()
-        machine.unasked = False
-        it.escapes = []
-        frame.block, frame.vars = block, self._known
+        at, seen = frame.block, frame.vars
+        frame.block, frame.vars = part.block, self._known
         try:
-            it.statements(block.body, frame)
+            with it.aside():
+                it.statements(part.body, frame)
         finally:
             if frame.vars is not self._known:
                 self._known.update(frame.vars)
             frame.block, frame.vars = at, seen
-            machine.return_to(place)
-            machine.unasked = unasked
-            it.escapes = escapes
-            # Nothing that was followed before can have read what is new.
-            del machine.writes[writes:]
 
 
 def _is_imported(value: Value) -> bool:

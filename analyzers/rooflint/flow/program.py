@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from rooflint.flow.bindings import ClassParts, class_parts, statements_by_name
+from rooflint.flow.bindings import ClassParts, Part, class_parts, statements_by_name
 from rooflint.flow.values import Value
-from rooflint.source import Block, SourceFile
+from rooflint.source import SourceFile
 
 if TYPE_CHECKING:
     from threading import Event
@@ -40,7 +40,7 @@ class Program:
         self._list_folder = list_folder
         self._folders = tuple("" if folder == "." else folder for folder in folders)
         self._files: dict[str, SourceFile | None] = {}
-        self._statements: dict[str, dict[str, list[Block]]] = {}
+        self._statements: dict[str, dict[str, list[Part]]] = {}
         self._classes: dict[str, dict[ast.ClassDef, ClassParts]] = {}
         self._imported: dict[str, dict[tuple[ast.ImportFrom, str | None], dict[str, Value]]] = {}
         self.listed: dict[str, frozenset[str]] = {}
@@ -113,21 +113,18 @@ class Program:
         file = self._files.get(path)
         return file.text if file is not None else self._read(path) if path.endswith(".py") else None
 
-    def statements_by_name(self, file: SourceFile) -> dict[str, list[Block]]:
+    def statements_by_name(self, file: SourceFile) -> dict[str, list[Part]]:
         """A file's top-level statements by the names that rest on them."""
         found = self._statements.get(file.path)
         if found is None:
             found = self._statements[file.path] = statements_by_name(file)
         return found
 
-    def class_parts(
-        self, path: str, node: ast.ClassDef, body: Sequence[tuple[Block, Sequence[ast.stmt]]]
-    ) -> ClassParts:
+    def class_parts(self, path: str, node: ast.ClassDef, body: Iterable[Part]) -> ClassParts:
         """What of a class need not be followed before it is asked for."""
         known = self._classes.setdefault(path, {})
         if node not in known:
-            file = self.file(path)
-            known[node] = class_parts(body, self.statements_by_name(file) if file else ())
+            known[node] = class_parts(body)
         return known[node]
 
     def names_imported_by(

@@ -317,8 +317,8 @@ class Class:
         self.bases = bases
         self.attributes: dict[str, Value] = {}
         self.later: Container[str] = ()
-        """Of another file's class: methods that are made when they are asked for."""
-        self.make: Callable[[str], Function] | None = None
+        """Of another file's class: names whose statements are followed when they are asked for."""
+        self.make: Callable[[str], None] | None = None
         self.fields: list[str] = []
         self.is_record = False
 
@@ -351,8 +351,11 @@ class Class:
     def own(self, name: str) -> Value | None:
         """The same of it alone."""
         found = self.attributes.get(name)
-        if found is None and self.make is not None and name in self.later:
-            found = self.attributes[name] = (self.make(name),)
+        if found is None and self.make is not None:
+            bound = name.removesuffix(".setter")  # It stands beside its property.
+            if bound in self.later and bound not in self.attributes:
+                self.make(bound)
+                found = self.attributes.get(name)
         return found
 
 
@@ -558,6 +561,11 @@ def looped(element: Value) -> Value:
         else:
             result.append((atom,))
     return join_all(result)
+
+
+def is_text(atom: Atom) -> bool:
+    """Whether it is a string, known or not."""
+    return isinstance(atom, Text) or (isinstance(atom, Const) and atom.type == "str")
 
 
 def string_of(value: Value) -> str | None:
