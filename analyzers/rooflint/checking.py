@@ -25,6 +25,7 @@ from rooflint.flow import DeviceFlow, Following, Imports, Project, Told, hear, t
 from rooflint.model import Finding, RooflintError
 from rooflint.notebooks import OtherLanguage, is_notebook, with_fixes_in_cells
 from rooflint.notebooks import place as named_place
+from rooflint.plain import plain
 from rooflint.rules import entangled, judge
 from rooflint.source import SourceFile, split_lines
 
@@ -179,7 +180,8 @@ def check_files(
     return checking.outcome
 
 
-class Known(NamedTuple):
+@plain
+class Known:
     """What is known of a file from an earlier run, as long as it and what it uses stay the same."""
 
     imports: Imports

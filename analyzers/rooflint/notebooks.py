@@ -22,7 +22,7 @@ from rooflint.regular import MOST_NOTEBOOK_BYTES, TooLarge, read_regular
 
 SUFFIX = ".ipynb"
 
-_HEAD = re.compile(r"# %% cell (\d{1,9})(?: \[(.*)\])?$", re.MULTILINE)
+_HEAD = r"(?m:# %% cell (\d{1,9})(?: \[(.*)\])?$)"
 _NAME = r"[\w-]+"
 _LANGUAGES = r"(?i:i?python\d*(?:\.\d+)*)"
 
@@ -62,7 +62,7 @@ class Cells:
     def of(text: str) -> Cells:
         """The cells that the comments of a joined text tell of."""
         lines = text.split("\n")
-        heads = [(n, head) for n, line in enumerate(lines, 1) if (head := _HEAD.match(line))]
+        heads = [(n, head) for n, line in enumerate(lines, 1) if (head := re.match(_HEAD, line))]
         ends = [*(n for n, _ in heads[1:]), len(lines)]
         return Cells(
             tuple(
@@ -88,7 +88,7 @@ def join_cells(cells: Iterable[tuple[int, str, str]]) -> str:
     for number, name, text in cells:
         own = re.sub(r"\r\n?", "\n", text)
         if "# %% cell" in own:  # A line of the user's that looks like ours is a comment as well.
-            own = _HEAD.sub(lambda head: head[0].replace("%%", "--"), own)
+            own = re.sub(_HEAD, lambda head: head[0].replace("%%", "--"), own)
         named = f" [{name}]" if re.fullmatch(_NAME, name) else ""
         parts.append(f"# %% cell {number}{named}\n{own}\n")
     return "".join(parts)
@@ -135,7 +135,7 @@ def plain_lines(lines: Sequence[str]) -> tuple[str, ...]:
     plain: list[str] = []
     cell: list[str] = []
     for line in lines:
-        if _HEAD.match(line):
+        if re.match(_HEAD, line):
             plain += plain_cell(cell)
             plain.append(line)
             cell = []
@@ -146,7 +146,7 @@ def plain_lines(lines: Sequence[str]) -> tuple[str, ...]:
 
 def plain_text(text: str) -> str:
     """A text as Python reads it; only one of joined cells becomes another."""
-    return "\n".join(plain_lines(text.split("\n"))) if _HEAD.match(text) else text
+    return "\n".join(plain_lines(text.split("\n"))) if re.match(_HEAD, text) else text
 
 
 def left_out_of(text: str) -> Iterator[tuple[int, str]]:

@@ -19,9 +19,9 @@ from rooflint.notebooks import is_notebook, plain_lines
 from rooflint.plain import plain
 from rooflint.regular import MOST_BYTES
 
-_CONTINUES = re.compile(r"(?:elif|else|except|finally)\b|[)\]}#\s]")
-_EMPTY = re.compile(r"\s*(?:#.*)?$")
-_LINE_OF_PIECE = re.compile(r" on line \d+| \(detected at line \d+\)")
+_CONTINUES = r"(?:elif|else|except|finally)\b|[)\]}#\s]"
+_EMPTY = r"\s*(?:#.*)?$"
+_LINE_OF_PIECE = r" on line \d+| \(detected at line \d+\)"
 """The parser is given a piece of the file and counts from there."""
 _MOST_MERGES = 40
 TOO_LARGE = f"a file of more than {MOST_BYTES // 1_000_000} MB is not read"
@@ -145,7 +145,7 @@ class SourceFile:
                 line, column, message = block.problem
                 at = start + line - 1
                 column += marked and at == 1
-                message = _LINE_OF_PIECE.sub("", message)
+                message = re.sub(_LINE_OF_PIECE, "", message)
                 problem = SyntaxProblem(SourceSpan(path, at, column, at, column + 1), message)
         blocks = tuple(block for _, block in placed)
         return SourceFile(path, text, lines, blocks, places, problem, marked)
@@ -268,9 +268,9 @@ def _blocks_by_indent(path: str, lines: tuple[str, ...], first_line: int, was: W
     starts = [
         i
         for i, line in enumerate(lines)
-        if line and not _CONTINUES.match(line) and not (i and lines[i - 1].startswith("@"))
+        if line and not re.match(_CONTINUES, line) and not (i and lines[i - 1].startswith("@"))
     ]
-    first = next((i for i, line in enumerate(lines) if not _EMPTY.match(line)), len(lines))
+    first = next((i for i, line in enumerate(lines) if not re.match(_EMPTY, line)), len(lines))
     if first < min([*starts, len(lines)]):
         starts.insert(0, first)
     placed: list[Placed] = []
@@ -356,11 +356,13 @@ def _after_edit(previous: SourceFile, lines: tuple[str, ...]) -> list[Placed]:
         if inside is not None:
             return [*before, inside, *((at + moved_by, b) for at, b in after)]
     start = before[-1][0] + len(before[-1][1].lines) if before else 1
-    first = next((line for line in lines[start - 1 :] if not _EMPTY.match(line)), "")
-    if before and _CONTINUES.match(first):
+    first = next((line for line in lines[start - 1 :] if not re.match(_EMPTY, line)), "")
+    if before and re.match(_CONTINUES, first):
         start = before.pop()[0]
     end = after[0][0] + moved_by - 1 if after else len(lines)
-    last = next((line for line in reversed(lines[start - 1 : end]) if not _EMPTY.match(line)), "")
+    last = next(
+        (line for line in reversed(lines[start - 1 : end]) if not re.match(_EMPTY, line)), ""
+    )
     if after and last.startswith("@"):
         at, block = after.pop(0)
         end = at + moved_by + len(block.lines) - 1
@@ -455,7 +457,7 @@ def _parts_of(
     if isinstance(tree, ast.Module):
         body = _only_class(tree.body, previous)
         return _blocks_of(path, wrapped, body, above - 1) if body is not None else None
-    if is_seam or all(_EMPTY.match(line) for line in lines):
+    if is_seam or all(re.match(_EMPTY, line) for line in lines):
         return None
     good = _good_lines(previous)
     reading = read(wrapped, tree, ("class _:", *good))

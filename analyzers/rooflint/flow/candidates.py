@@ -80,13 +80,13 @@ _OTHER_RUNS = (
 def acts(function: Function) -> bool:
     """Whether a method chooses what an agent does, of a class that learns from it: once a step."""
     owner = function.owner
-    if owner is None or not _ACTS.search(function.name):
+    if owner is None or not re.search(_ACTS, function.name):
         return False
     methods = (a for value in owner.attributes.values() for a in value)
     return any(isinstance(m, Function) and is_training_step(m) for m in methods)
 
 
-_ACTS = re.compile(r"^(?:(?:select|get|choose|sample)_actions?|act)$")
+_ACTS = r"^(?:(?:select|get|choose|sample)_actions?|act)$"
 
 
 def only_registers(decorator: Function) -> bool:

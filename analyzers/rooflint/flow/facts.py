@@ -21,7 +21,7 @@ _EPOCH_NAME = re.compile(
     r"(?:^|_)(?:epochs?|ep|eps|rounds?|trials?|repeats?|reps?|runs?|episodes?|folds?|seeds?|"
     r"iteration_round|stage|phase|cycle|generation)(?:_|$)|epoch"
 )
-_UPDATE_NAME = re.compile(r"(?:^|_)(?:iteration|update|global_step)$")
+_UPDATE_NAME = r"(?:^|_)(?:iteration|update|global_step)$"
 """One turn of reinforcement learning: it plays in one loop and learns in another."""
 _STEP_NAME = re.compile(
     r"(?:^|_)(?:steps?|iters?|iterations?|updates?|it|i|t|k|n|idx|batch|b|batch_idx|frames?|tokens?|tick|"
@@ -75,7 +75,7 @@ class Loop:
             return False
         if self.transparent:
             return self.own >= MODEL_WORK
-        if self.nested >= TRAINING_WORK and _UPDATE_NAME.search(self.name):
+        if self.nested >= TRAINING_WORK and re.search(_UPDATE_NAME, self.name):
             return True
         if _EPOCH_NAME.search(self.name) and self.nested >= max(self.own, TENSOR_WORK):
             return False

@@ -75,8 +75,9 @@ class Following:
         if "torch" in file.text:
             interpreter.run(called)
         elif "__main__" in file.text:
-            self._looked_at, may_use_gpu = reach_of(program, file)
-            if may_use_gpu:
+            reach = reach_of(program, file)
+            self._looked_at = reach.files
+            if reach.may_use_gpu:
                 interpreter.run(called)
         self.is_exact = True
         """Nothing that was followed before an edit was kept."""

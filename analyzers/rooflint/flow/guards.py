@@ -12,8 +12,8 @@ from rooflint.flow.values import NUMBER, Const, Frame, Num, Opaque, Site, Tensor
 if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
 
-_RANK = re.compile(r"(?:^|_)(?:rank|process_index)$")
-_FIRST_RANK = re.compile(
+_RANK = r"(?:^|_)(?:rank|process_index)$"
+_FIRST_RANK = (
     r"^(?:is|am)?_?(?:local_|world_|global_)?"
     r"(?:main|master|chief|primary|(?:rank_?)?zero|rank_?0|first)_?(?:process|rank|node|proc)?$"
 )
@@ -59,14 +59,14 @@ def how_seldom(it: Interpreter, test: ast.expr, frame: Frame, holds: bool = True
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _compared(it, test.left, test.ops[0], test.comparators[0], frame, holds)
     name = _name_of(test)
-    if isinstance(test, ast.Call) and not _FIRST_RANK.match(name):
+    if isinstance(test, ast.Call) and not re.match(_FIRST_RANK, name):
         return _said(it.answers.get(id(test), ()), holds)
     value = it.quietly(test, frame)
     if not holds:
         return _said(value, holds)
     if any(isinstance(a, Const) and a.value is True for a in value):
         return None  # As in a program of one process.
-    if name not in ("main", "first") and _FIRST_RANK.match(name):
+    if name not in ("main", "first") and re.match(_FIRST_RANK, name):
         return "on every step of rank 0"
     said = _said(value, holds)
     is_name = isinstance(test, (ast.Name, ast.Attribute))
@@ -146,7 +146,7 @@ def _compared(
             found = _said(it.quietly(one, frame), False)
             if found is not None and other.value.__class__ is int:
                 return found
-        if _RANK.search(_name_of(one).removeprefix("get_")) and isinstance(other, ast.Constant):
+        if re.search(_RANK, _name_of(one).removeprefix("get_")) and isinstance(other, ast.Constant):
             # A program of one process may say so.
             is_it = it.quietly(one, frame) == constant(other.value)
             return None if is_it else "on every step of rank 0" if other.value == 0 else ""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from rooflint.flow.program import Program
+from rooflint.plain import plain
 from rooflint.source import SourceFile
 
 _IMPORT = re.compile(
@@ -23,7 +23,8 @@ _OF_GPUS = re.compile(
 """One of these stands somewhere in a program whose values live on a GPU."""
 
 
-class Imports(NamedTuple):
+@plain
+class Imports:
     """What a file's text says of its place among the others."""
 
     files: frozenset[str]
@@ -31,7 +32,8 @@ class Imports(NamedTuple):
     is_script: bool
 
 
-class Reach(NamedTuple):
+@plain
+class Reach:
     """A script and what it imports, all the way."""
 
     files: frozenset[str]
