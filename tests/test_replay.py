@@ -167,7 +167,7 @@ def test_launches_that_take_no_time_leave_the_kernels_and_what_launches_nothing(
     tmp_path: Path,
 ) -> None:
     """Ten kernels of 2 a step, launched 10 apart on line 1, and 130 of the host's work on line 2:
-    while the host works there, all kernels run."""
+    while the host works there, all kernels run; without that too, nothing else is left."""
     trace = TraceMaker()
     for number in range(STEPS):
         at = 230.0 * number
@@ -177,6 +177,9 @@ def test_launches_that_take_no_time_leave_the_kernels_and_what_launches_nothing(
             trace.launch(called, called + 6, called + 8, 10 * number + kernel + 1)
     recording = read(trace.write(tmp_path))
     assert recording.without_launches_us == pytest.approx(STEPS * (230 - 130), rel=0.02)
+    assert recording.replay is not None
+    both = Change(hosts=frozenset({("train.py", 2)}), launches=True)
+    assert recording.replay.gain_us(both) == pytest.approx(230 - 20, rel=0.06)
 
 
 def test_a_host_behind_a_full_queue_is_bound_by_the_device(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 
 from rooflint.model import Change, KernelKey
@@ -191,9 +192,7 @@ class Replay:
 
     def _program(self, change: Change) -> Program:
         """The calls without what the change takes away: those that it concerns, made anew."""
-        if change.launches:
-            return self._changed(change)
-        rows, last = self._unchanged
+        rows, last = self._without_launches if change.launches else self._unchanged
         rows = rows.copy()
         concerned = [
             *(self._of_place[place] for place in change.waits | change.copies),
@@ -203,6 +202,10 @@ class Replay:
         for index in {index for own in concerned for index in own}:
             rows[index] = self._row(self._steps.calls[index], change)
         return rows, self._last(change) if change.hosts else last
+
+    @cached_property
+    def _without_launches(self) -> Program:
+        return self._changed(Change(launches=True))
 
     def _changed(self, change: Change) -> Program:
         return [self._row(call, change) for call in self._steps.calls], self._last(change)
