@@ -204,6 +204,29 @@ def test_files_whose_functions_call_the_next_one_twice_are_soon_followed(tmp_pat
     assert warnings(tmp_path, {**files, "train.py": TRAIN}) == ["f22.py:3 item-in-loop"]
 
 
+@pytest.mark.timeout(30)
+def test_an_entangled_library_leaves_the_program_that_calls_it_to_be_followed(
+    tmp_path: Path,
+) -> None:
+    steps = "\n".join(
+        f"def f{n}(x, *given):\n    f{n + 1}(x, {n}, *given)\n    return f{n + 1}(x, *given)"
+        for n in range(20)
+    )
+    library = f"{steps}\ndef f20(x, *given):\n    return x\ndef last(x):\n    return x.item()\n"
+    program = """\
+        import torch
+        from library import f0, last
+
+        f0(torch.ones(4))
+        for step in range(1000):
+            x = torch.ones(4, device="cuda").sum()
+            last(x)
+            x.item()
+        """
+    found = warnings(tmp_path, {"library.py": library, "program.py": program})
+    assert found == ["library.py:64 item-in-loop", "program.py:8 item-in-loop"]
+
+
 def test_files_that_import_each_other_are_followed_once(tmp_path: Path) -> None:
     one = "import torch\nimport two\ndef f(x):\n    return two.g(x)\n"
     two = "import torch\nimport one\ndef g(x):\n    return one.f(x)\n"

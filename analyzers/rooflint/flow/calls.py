@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from rooflint.flow import library, names, objects, places, python_calls, settling, tensors
 from rooflint.flow.facts import CallFrom, Loop, Path, PathItem, Wait
-from rooflint.flow.machine import MOST_STATEMENTS_ELSEWHERE, Call, Trace, fixed_items
+from rooflint.flow.machine import Call, Trace, fixed_items
 from rooflint.flow.values import (
     NONE,
     TEXT,
@@ -258,8 +258,8 @@ def _call_function(it: Interpreter, function: Function, receiver: Atom | None, c
         running >= 3 and [f.node for f in machine.running].count(function.node) >= 3
     ):
         return UNKNOWN
-    aside = function.is_elsewhere and (machine.unasked or not it.is_program)
-    if (aside and machine.spent_elsewhere() > MOST_STATEMENTS_ELSEWHERE) or (
+    aside = machine.unasked or not it.is_program
+    if (function.is_elsewhere and machine.is_spent_elsewhere(aside)) or (
         machine.unasked and machine.steps > machine.enough and machine.running
     ):
         return tensors.call_unknown(it, call)
@@ -303,7 +303,7 @@ def _call_function(it: Interpreter, function: Function, receiver: Atom | None, c
     outer_uses = machine.uses
     trace = machine.trace = Trace(base, {}, {}, machine.trace)
     machine.uses = trace.uses
-    enters = aside and machine.enter_elsewhere()
+    enters = function.is_elsewhere and machine.enter_elsewhere()
     value = _run_body(it, function, receiver, call, None)
     machine.trace, machine.uses = trace.end(), outer_uses
     outer_uses.add(trace.uses)

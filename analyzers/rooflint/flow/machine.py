@@ -42,8 +42,8 @@ MOST_REPEATED = 200_000
 MOST_STATEMENTS_UNASKED = 4_000
 ENOUGH_STATEMENTS, ENOUGH_AT_ONCE = 1_200, 300
 """After which what nothing calls follows no more functions: in the end, and right after an edit."""
-MOST_STATEMENTS_ELSEWHERE = 300
-"""In other files, for what nothing calls."""
+MOST_STATEMENTS_ELSEWHERE, MOST_STATEMENTS_ASIDE = 20_000, 300
+"""In other files: for a program, and for what nothing calls."""
 _MOST_USED = 500
 """Functions and names; with more of them something rests on everything."""
 
@@ -492,6 +492,14 @@ class Machine:
         """Statements and calls that were followed in other files."""
         since = self.elsewhere_since
         return self.steps_elsewhere + (self.steps - since if since is not None else 0)
+
+    def is_spent_elsewhere(self, aside: bool) -> bool:
+        """Whether no more of other files is to be followed. `aside`: for what nothing calls; else a
+        call takes half of what is left at most, so that something is left for those after it."""
+        if aside:
+            return self.spent_elsewhere() > MOST_STATEMENTS_ASIDE
+        left, since = MOST_STATEMENTS_ELSEWHERE - self.steps_elsewhere, self.elsewhere_since
+        return left <= 0 or (since is not None and self.steps - since > left // 2)
 
     # --- paths and objects
 

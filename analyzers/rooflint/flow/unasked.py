@@ -78,6 +78,8 @@ def run_the_rest(
     text = it.file.text
     named = {f.name for f in waiting if f.name != "forward" and _stands_twice(f.name, text)}
     it.machine.unasked = True
+    if it.is_program:
+        it.machine.steps_elsewhere = 0
     for function in sorted(waiting, key=lambda f: f.name in named):
         if it.called[id(function.node)]:
             continue
