@@ -542,6 +542,40 @@ def test_after_any_edits_a_settled_file_reads_as_a_fresh_one(path: Path) -> None
     assert rooflint.check(file, project=project) == rooflint.check(file, project=alone)
 
 
+def test_how_another_file_asks_for_a_package_is_not_followed(tmp_path: Path) -> None:
+    asks = """\
+        from found import is_there
+
+        if is_there("apex"):
+            from apex import norm
+        else:
+            def norm(x):
+                return x.norm().item()
+        """
+    train = """\
+        import torch
+        from asks import norm
+
+        x = torch.ones(9, device="cuda")
+        for step in range(1000):
+            norm(x)
+        """
+    files = {"train.py": train, "asks.py": asks, "found.py": "def is_there(name): ...\n"}
+    assert warnings(tmp_path, files) == ["asks.py:7 item-in-loop"]
+    read: list[str] = []
+
+    def text_of(path: str) -> str | None:
+        read.append(Path(path).name)
+        return _text(path)
+
+    project = rooflint.open_project(lambda: [str(tmp_path / "train.py")], text_of)
+    file = project.file(str(tmp_path / "train.py"))
+    assert file is not None
+    rooflint.check(file, project=project)
+    assert "asks.py" in read
+    assert "found.py" not in read
+
+
 def test_what_a_package_shows_to_type_checkers_alone_is_not_read(tmp_path: Path) -> None:
     package = tmp_path / "package"
     package.mkdir()

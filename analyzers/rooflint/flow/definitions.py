@@ -55,12 +55,12 @@ def function_at(
     if not isinstance(node, ast.Lambda):
         function.is_generator = _is_generator(it, node, frame.block)
     arguments = node.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    count = len(arguments.defaults)
-    for parameter, default in zip(
-        positional[len(positional) - count :], arguments.defaults, strict=True
-    ):
-        function.defaults[parameter.arg] = it.value(default, frame)
+    if arguments.defaults:
+        positional = [*arguments.posonlyargs, *arguments.args]
+        for parameter, default in zip(
+            positional[-len(arguments.defaults) :], arguments.defaults, strict=True
+        ):
+            function.defaults[parameter.arg] = it.value(default, frame)
     for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
         if default is not None:
             function.defaults[parameter.arg] = it.value(default, frame)

@@ -280,14 +280,6 @@ class Interpreter:
         return UNKNOWN
 
 
-class _Handlers(dict[type[ast.AST], Callable[[Any, Any, Frame], Any]]):
-    """How nodes are followed, by their type; of some there is nothing to follow."""
-
-    def __missing__(self, kind: type[ast.AST]) -> Callable[[Any, Any, Frame], Any]:
-        self[kind] = _nothing if issubclass(kind, ast.stmt) else _unknown
-        return self[kind]
-
-
 def _nothing(it: Interpreter, node: ast.stmt, frame: Frame) -> None:
     """`pass` and its like."""
 
@@ -296,64 +288,63 @@ def _unknown(it: Interpreter, node: ast.expr, frame: Frame) -> Value:
     return UNKNOWN
 
 
-_STATEMENTS = _Handlers(
-    {
-        ast.Expr: statements.on_expression,
-        ast.Assign: statements.on_assign,
-        ast.AnnAssign: statements.on_annotated,
-        ast.AugAssign: statements.on_augmented,
-        ast.If: branches.on_if,
-        ast.For: loops.on_for,
-        ast.AsyncFor: loops.on_for,
-        ast.While: loops.on_while,
-        ast.With: statements.on_with,
-        ast.AsyncWith: statements.on_with,
-        ast.Try: statements.on_try,
-        ast.Match: statements.on_match,
-        ast.Return: statements.on_return,
-        ast.Raise: statements.on_raise,
-        ast.Break: statements.on_break,
-        ast.Continue: statements.on_continue,
-        ast.Assert: statements.on_assert,
-        ast.Import: statements.on_import,
-        ast.ImportFrom: statements.on_import_from,
-        ast.Global: statements.on_global,
-        ast.Nonlocal: statements.on_global,
-        ast.FunctionDef: definitions.on_define,
-        ast.AsyncFunctionDef: definitions.on_define,
-        ast.ClassDef: definitions.on_define_class,
-        ast.Delete: statements.on_delete,
-    }
-)
+# How nodes are followed, by their type; of some there is nothing to follow.
+_STATEMENTS: dict[type[ast.stmt], Callable[[Any, Any, Frame], Any]] = {
+    **dict.fromkeys(ast.stmt.__subclasses__(), _nothing),
+    ast.Expr: statements.on_expression,
+    ast.Assign: statements.on_assign,
+    ast.AnnAssign: statements.on_annotated,
+    ast.AugAssign: statements.on_augmented,
+    ast.If: branches.on_if,
+    ast.For: loops.on_for,
+    ast.AsyncFor: loops.on_for,
+    ast.While: loops.on_while,
+    ast.With: statements.on_with,
+    ast.AsyncWith: statements.on_with,
+    ast.Try: statements.on_try,
+    ast.Match: statements.on_match,
+    ast.Return: statements.on_return,
+    ast.Raise: statements.on_raise,
+    ast.Break: statements.on_break,
+    ast.Continue: statements.on_continue,
+    ast.Assert: statements.on_assert,
+    ast.Import: statements.on_import,
+    ast.ImportFrom: statements.on_import_from,
+    ast.Global: statements.on_global,
+    ast.Nonlocal: statements.on_global,
+    ast.FunctionDef: definitions.on_define,
+    ast.AsyncFunctionDef: definitions.on_define,
+    ast.ClassDef: definitions.on_define_class,
+    ast.Delete: statements.on_delete,
+}
 _STATEMENTS[getattr(ast, "TryStar", ast.Try)] = statements.on_try
 
-_EXPRESSIONS = _Handlers(
-    {
-        ast.Name: names.on_name,
-        ast.Constant: displays.on_constant,
-        ast.Attribute: names.on_attribute,
-        ast.Call: calls.on_call,
-        ast.BinOp: operators.on_binary,
-        ast.UnaryOp: operators.on_unary,
-        ast.Compare: operators.on_compare,
-        ast.BoolOp: branches.on_boolean,
-        ast.IfExp: branches.on_conditional,
-        ast.Subscript: displays.on_subscript,
-        ast.Slice: displays.on_slice,
-        ast.Tuple: displays.on_tuple,
-        ast.List: displays.on_list,
-        ast.Set: displays.on_list,
-        ast.Dict: displays.on_dict,
-        ast.ListComp: loops.on_comprehension,
-        ast.SetComp: loops.on_comprehension,
-        ast.GeneratorExp: loops.on_comprehension,
-        ast.DictComp: loops.on_comprehension,
-        ast.JoinedStr: displays.on_joined,
-        ast.Lambda: definitions.on_lambda,
-        ast.NamedExpr: names.on_named,
-        ast.Starred: displays.on_starred,
-        ast.Await: calls.on_await,
-        ast.Yield: calls.on_yield,
-        ast.YieldFrom: calls.on_yield_from,
-    }
-)
+_EXPRESSIONS: dict[type[ast.expr], Callable[[Any, Any, Frame], Value]] = {
+    **dict.fromkeys(ast.expr.__subclasses__(), _unknown),
+    ast.Name: names.on_name,
+    ast.Constant: displays.on_constant,
+    ast.Attribute: names.on_attribute,
+    ast.Call: calls.on_call,
+    ast.BinOp: operators.on_binary,
+    ast.UnaryOp: operators.on_unary,
+    ast.Compare: operators.on_compare,
+    ast.BoolOp: branches.on_boolean,
+    ast.IfExp: branches.on_conditional,
+    ast.Subscript: displays.on_subscript,
+    ast.Slice: displays.on_slice,
+    ast.Tuple: displays.on_tuple,
+    ast.List: displays.on_list,
+    ast.Set: displays.on_list,
+    ast.Dict: displays.on_dict,
+    ast.ListComp: loops.on_comprehension,
+    ast.SetComp: loops.on_comprehension,
+    ast.GeneratorExp: loops.on_comprehension,
+    ast.DictComp: loops.on_comprehension,
+    ast.JoinedStr: displays.on_joined,
+    ast.Lambda: definitions.on_lambda,
+    ast.NamedExpr: names.on_named,
+    ast.Starred: displays.on_starred,
+    ast.Await: calls.on_await,
+    ast.Yield: calls.on_yield,
+    ast.YieldFrom: calls.on_yield_from,
+}
