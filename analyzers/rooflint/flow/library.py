@@ -61,6 +61,7 @@ from rooflint.flow.values import (
     TupleOf,
     Unknown,
     Value,
+    is_text,
     items_of,
     join,
     join_all,
@@ -422,6 +423,8 @@ def method(it: Interpreter, member: Method, call: Call, node: ast.expr | ast.stm
         return dict_method(it, one, name, call)
     if isinstance(one, ListOf):
         return list_method(it, one, name, call)
+    if isinstance(one, Const) and not is_text(one):
+        return UNKNOWN  # Nobody asks `None` for anything: what is missing here is there then.
     if isinstance(one, (Text, Const, DeviceIs)):
         return text_method(it, one, name, call, node)
     if isinstance(one, Array):
