@@ -1048,3 +1048,37 @@ class Rotary(nn.Module):
         return x * cos + angles[1] * x.flip(-1) * sin
 """
     assert stops_of(rotary) == []
+
+
+def test_what_may_be_left_out_may_be_given_as_well() -> None:
+    head = """
+class Head(nn.Module):
+    def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None, labels=None, scale=None):
+        if mask is None:
+            mask = x > 0
+        elif mask.all():
+            x = x[mask]
+        if scale:
+            x = x * scale
+        loss = None
+        if labels is not None:
+            loss = (x - labels).sum()
+            print(loss.item())
+        return x, loss
+"""
+    found = [s.wait.site.text for s in stops_of(head)]
+    assert found == ["mask.all()", "x[mask]", "loss.item()"]
+
+
+def test_who_takes_several_things_apart_is_given_no_tensor_alone() -> None:
+    text = """
+def latents(given=None):
+    if given is not None:
+        return given.cuda()
+    frames = torch.zeros(4, 8, device="cuda")
+    return frames, frames.shape[0]
+for step in range(100):
+    frames, count = latents(torch.zeros(4) if step % 2 else None)
+    frames[:count].sum()
+"""
+    assert [s.wait.site.text for s in stops_of(text)] == ["given.cuda()"]

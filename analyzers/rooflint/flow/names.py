@@ -114,7 +114,10 @@ def _unpack(
         return
     parts: list[Value] = [() for _ in targets]
     starred = next((i for i, t in enumerate(targets) if isinstance(t, ast.Starred)), None)
+    fits = any(isinstance(a, TupleOf) and len(a.items) == len(targets) for a in value)
     for atom in value:
+        if fits and isinstance(atom, (Tensor, Opaque)):
+            continue  # What gives so many things gives a tensor alone where nobody takes it apart.
         fixed: list[Value] | None = None
         if isinstance(atom, TupleOf):
             fixed = list(atom.items)

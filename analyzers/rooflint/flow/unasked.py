@@ -20,6 +20,7 @@ from rooflint.flow.machine import (
 )
 from rooflint.flow.torch_calls import STEP_HOOKS, STEP_METHODS
 from rooflint.flow.values import (
+    NONE,
     UNKNOWN,
     Atom,
     Class,
@@ -31,6 +32,7 @@ from rooflint.flow.values import (
     Tensor,
     Value,
     items_of,
+    join,
 )
 from rooflint.plain import plain
 
@@ -169,11 +171,16 @@ def _run_unasked(it: Interpreter, function: Function) -> None:
     parameters = [*node.args.posonlyargs, *node.args.args]
     if receiver is not None and parameters:
         parameters = parameters[1:]
-    values = {
-        p.arg: _argument_of_nobody(p, is_module, function.name)
-        for p in (*parameters, *node.args.kwonlyargs)
-        if p.arg not in function.defaults or p.arg in ("device", "batch")
-    }
+    values: dict[str, Value] = {}
+    for parameter in (*parameters, *node.args.kwonlyargs):
+        name = parameter.arg
+        default = function.defaults.get(name)
+        if default is None or name in ("device", "batch"):
+            values[name] = _argument_of_nobody(parameter, is_module, function.name)
+        elif default == NONE:
+            # It may be given as well.
+            given = _argument_of_nobody(parameter, False, function.name)
+            values[name] = given if given is UNKNOWN else join(given, default)
     values = {
         name: function.defaults.get(name, value) if name == "device" else value
         for name, value in values.items()
