@@ -99,7 +99,14 @@ def _only_provides(it: Interpreter, node: ast.If, frame: Frame) -> bool:
     """`if is_installed("apex"): from apex import ...` in another file: either may be there, so
     that nobody need know how it is asked."""
     is_elsewhere = frame.parent is None and frame is not it.root
-    return is_elsewhere and all(isinstance(s, _PROVIDES) for s in (*node.body, *node.orelse))
+    return is_elsewhere and all(map(_provides, (*node.body, *node.orelse)))
+
+
+def _provides(statement: ast.stmt) -> bool:
+    if isinstance(statement, (ast.Assign, ast.AnnAssign)):  # A flag: `HAS_APEX = True`.
+        value = statement.value
+        return isinstance(value, ast.Constant) and not isinstance(value.value, str)
+    return isinstance(statement, _PROVIDES)
 
 
 def _fills_what_is_missing(it: Interpreter, node: ast.If, frame: Frame) -> bool:
