@@ -35,6 +35,7 @@ def a_folder(tmp_path: Path, change: dict[str, Any]) -> Path:
         {"window": {"plain_step_us": INFINITY, "step_count": 10**300}},
         {"window": {"plain_step_us": 10**400, "plain_steps_us": [float("nan"), -1, "x"]}},
         {"window": {"step_line": ["train.py", True], "steps_seen": -1, "first_step": 10**30}},
+        {"window": {"step_line": ["train.py", -1]}},
         {"exit": {"code": 10**300, "error": None}},
         {"exit": {"code": True}},
         {"functions": {"train.py:" + "9" * 5000: "f", "train.py:²": "g", ":": ""}},
@@ -51,6 +52,7 @@ def test_what_a_meta_json_lies_about_is_not_known(tmp_path: Path, change: dict[s
     assert recording.gpu_busy_us == honest.gpu_busy_us
     assert recording.plain_step_us in (None, honest.plain_step_us)
     assert recording.exit_code in (None, 0)
+    assert recording.step_line in (None, honest.step_line)
 
 
 @pytest.mark.parametrize(

@@ -240,6 +240,22 @@ def test_microseconds_since_1970_are_exact_to_the_nanosecond(tmp_path: Path) -> 
     assert recording.gpu_span_us == pytest.approx(0.25, abs=1e-9)
 
 
+@pytest.mark.usefixtures("decoder")
+def test_what_lasts_no_number_of_microseconds_since_1970_is_left_out(tmp_path: Path) -> None:
+    base = 1712195495519689
+    events = ", ".join(
+        f'{{"ph": "X", "cat": "{kind}", "name": "k", "pid": 0, "tid": 7, "ts": {base}.{start:03}, '
+        f'"dur": {length}, "args": {{"device": 0}}}}'
+        for kind, start, length in (
+            ("kernel", 47, "0.100"),
+            ("gpu_memcpy", 197, '"NaN"'),
+            ("kernel", 397, "0.100"),
+        )
+    )
+    recording = read(save(tmp_path, f'{{"traceEvents": [{events}]}}'))
+    assert recording.gpu_busy_us == pytest.approx(0.2, abs=1e-9)
+
+
 @pytest.mark.usefixtures("decoder", "piece_bytes")
 def test_a_clock_that_leaps_to_1970_spoils_no_time_before_or_after(tmp_path: Path) -> None:
     """What was read as floats goes on in integers: 5 and 2 µs, then twice 0.1 µs."""

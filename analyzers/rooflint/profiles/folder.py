@@ -193,9 +193,9 @@ def read_folder(folder: Path) -> Recording:
 
 def _step_line(window: Mapping[str, Any]) -> tuple[str, int] | None:
     place = _list(window.get("step_line"))
-    if len(place) == 2 and isinstance(place[0], str) and isinstance(place[1], int):
-        return place[0], place[1]
-    return None
+    if len(place) != 2 or not isinstance(place[0], str) or type(place[1]) is not int:
+        return None
+    return (place[0], place[1]) if place[1] > 0 else None
 
 
 def _plain_steps(window: Mapping[str, Any]) -> tuple[float, ...]:

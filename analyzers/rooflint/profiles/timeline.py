@@ -344,7 +344,7 @@ class _Reader:
             else:
                 ends = [start + round(length * 1000) for start, length in columns]
             first, last = min(starts), max(ends)
-        except (TypeError, ValueError, OverflowError):  # absent, spelled as text, or no number
+        except (TypeError, ValueError, ArithmeticError):  # absent, spelled as text, or no number
             return self._odd_times(events)
         if first <= 0 or not at_least <= first <= last < below:
             return self._odd_times(events)
@@ -540,7 +540,7 @@ class _Reader:
         flows.ns.extend(self._column(moments))
 
     def _moments_of(self, events: Sequence[Event]) -> list[float]:
-        with suppress(TypeError, ValueError, OverflowError):
+        with suppress(TypeError, ValueError, ArithmeticError):
             moments, at_least, below = self._starts(events)
             if at_least <= min(moments) and max(moments) < below:
                 return moments
