@@ -14,16 +14,19 @@ BENCH = Path(__file__).parent / "bench" / "line_callback.py"
 
 
 @pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])
-def test_a_line_callback_takes_less_than_a_microsecond(version: str) -> None:
+def test_a_line_callback_takes_less_than_fifty_calls_of_nothing(version: str) -> None:
+    """Of 40 to 70 ns each; it took 14 to 26 of them. No second would hold on every machine."""
     python = python_of(version)
     if python is None:
         pytest.skip(f"there is no Python {version} here")
-    assert measure(python)["callback_ns"] < 1000
+    found = measure(python)
+    assert found["callback_ns"] < 50 * found["call_ns"]
 
 
-def test_a_line_with_its_range_takes_less_than_two_microseconds() -> None:
+def test_a_line_with_its_range_takes_less_than_a_hundred_calls_of_nothing() -> None:
     pytest.importorskip("torch")
-    assert measure(sys.executable)["with_range_ns"] < 2000
+    found = measure(sys.executable)
+    assert found["with_range_ns"] < 100 * found["call_ns"]
 
 
 def test_the_benchmarks_run_and_show_their_ratios() -> None:

@@ -1082,3 +1082,30 @@ for step in range(100):
     frames[:count].sum()
 """
     assert [s.wait.site.text for s in stops_of(text)] == ["given.cuda()"]
+
+
+def test_a_mask_waits_whatever_it_selects_from() -> None:
+    top = """
+class Top(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+    def forward(self, ids: torch.Tensor, output_hidden, use_cache):
+        states = self.inner(ids)[0]
+        if output_hidden or use_cache:
+            ids = ids + 1
+        return states[ids.eq(2), :], states[:, -1], states[0]
+"""
+    assert [s.wait.site.text for s in stops_of(top)] == ["states[ids.eq(2), :]"]
+
+
+def test_the_limits_of_a_type_are_numbers() -> None:
+    text = """
+rows = torch.zeros(4, dtype=torch.long, device="cuda")
+for step in range(100):
+    scores = torch.zeros(4, 4, device="cuda")
+    scores[rows, rows] = torch.finfo(scores.dtype).min
+    scores[:, 0] = torch.finfo(scores.dtype).min
+    scores.masked_fill_(scores > 0, -math.inf)
+"""
+    assert [s.wait.site.text for s in stops_of("import math" + text)] == ["scores[rows, rows]"]

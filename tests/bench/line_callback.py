@@ -1,7 +1,8 @@
 """What marking costs: nanoseconds a line, with a mark that does nothing and with torch's range.
 
-Run it with the Python in question, `python tests/bench/line_callback.py`; it prints JSON. Without
-torch the second number is missing. What the lines themselves take is subtracted.
+Run it with the Python in question, `python tests/bench/line_callback.py`; it prints JSON, with what
+this Python takes to call a function that does nothing. Without torch the range's cost is missing.
+What the lines themselves take is subtracted.
 """
 
 import importlib.util
@@ -68,6 +69,21 @@ def cost_ns(make_mark, around=None):
     return (best - plain) / LINES * 1e9
 
 
+def call_ns():
+    """What nobody can do without: a call of two arguments, the best of several."""
+
+    def callback(code, line):
+        return None
+
+    def calls():
+        start = time.thread_time()
+        for line in range(LINES):
+            callback(calls, line)
+        return time.thread_time() - start
+
+    return min(calls() for _ in range(5)) / LINES * 1e9
+
+
 def torch_range_ns():
     try:
         from torch._C._profiler import _RecordFunctionFast
@@ -78,6 +94,6 @@ def torch_range_ns():
 
 
 if __name__ == "__main__":
-    found = {"python": sys.version.split()[0], "callback_ns": cost_ns(nothing)}
-    found["with_range_ns"] = torch_range_ns()
+    found = {"python": sys.version.split()[0], "call_ns": call_ns()}
+    found |= {"callback_ns": cost_ns(nothing), "with_range_ns": torch_range_ns()}
     print(json.dumps(found))

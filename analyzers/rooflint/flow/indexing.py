@@ -72,6 +72,8 @@ def item(it: Interpreter, base: Value, index: Value, node: ast.Subscript, frame:
         elif isinstance(atom, Instance):
             results.append(_object_item(it, atom, index, node, frame))
         elif isinstance(atom, (Ref, Class, Unknown)):
+            if isinstance(atom, Unknown):
+                _mask_of_unknown(it, index, node, frame)
             results.append((atom,))
         else:
             results.append(UNKNOWN)
@@ -94,6 +96,14 @@ def _mask_of_opaque(
         mask: Value = (Tensor("gpu", atom.sure, since=atom.since),)
         why = "the number of hits decides the shape of the result"
         it.machine.wait("mask", node, frame, mask, subject=node.slice, reason=why)
+
+
+def _mask_of_unknown(it: Interpreter, index: Value, node: ast.Subscript, frame: Frame) -> None:
+    """`outputs[0][mask, :]`: whatever it selects from, the host waits for the number of hits."""
+    parts = [part for a in index for part in (a.items if isinstance(a, TupleOf) else ((a,),))]
+    masks = tuple(a for part in parts for a in part if isinstance(a, Tensor) and a.kind == "bool")
+    why = "the number of hits decides the shape of the result"
+    it.machine.wait("mask", node, frame, masks, subject=node.slice, reason=why)
 
 
 def _object_item(

@@ -114,10 +114,24 @@ def canonical(path: str) -> str:
     return _ALIASES.get(path, path)
 
 
+_NUMBERS = frozenset(
+    f"{module}.{name}"
+    for module, names in (
+        ("math", "e inf nan pi tau"),
+        ("numpy", "e inf nan pi"),
+        ("torch", "e inf nan pi"),
+        ("torch.finfo()", "bits eps max min resolution smallest_normal tiny"),
+        ("torch.iinfo()", "bits max min"),
+    )
+    for name in names.split()
+)
+
+
 @lru_cache(4096)
 def named(path: str) -> Value:
     """What has this full name."""
-    return (Ref(canonical(path)),)
+    path = canonical(path)
+    return NUMBER if path in _NUMBERS else (Ref(path),)
 
 
 def call_named(it: Interpreter, path: str, call: Call) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterable
 from collections.abc import Generator as Yields
 from contextlib import contextmanager
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
     from rooflint.flow.interpreter import Interpreter
 
 _STEPS = frozenset(("forward", *STEP_METHODS, *STEP_HOOKS))
+
+
+_FLAG = re.compile(r"(?:output|return|use|is|do|has|with|needs?)_")
+"""What a parameter's name begins with that says yes or no: `output_attentions`."""
 
 
 @plain
@@ -239,7 +244,7 @@ def _argument_of_nobody(parameter: ast.arg, is_module: bool, function: str) -> V
         return (DeviceIs("unknown"),)
     if parameter.arg.endswith(("loader", "dataloader")):
         return items_of((Tensor("cpu"),), is_data=True)
-    if is_module and function == "forward" and not annotation:
+    if is_module and function == "forward" and not (annotation or _FLAG.match(parameter.arg)):
         return (Tensor("unknown", False),)
     return UNKNOWN
 
