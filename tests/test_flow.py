@@ -1090,8 +1090,8 @@ class Top(nn.Module):
     def __init__(self, inner):
         super().__init__()
         self.inner = inner
-    def forward(self, ids: torch.Tensor, output_hidden, use_cache):
-        states = self.inner(ids)[0]
+    def forward(self, ids: torch.Tensor, output_hidden, use_cache, layer_type):
+        states = self.inner(ids, getattr(self, f"{layer_type}_scale"))[0]
         if output_hidden or use_cache:
             ids = ids + 1
         return states[ids.eq(2), :], states[:, -1], states[0]

@@ -43,8 +43,10 @@ if TYPE_CHECKING:
 _STEPS = frozenset(("forward", *STEP_METHODS, *STEP_HOOKS))
 
 
-_FLAG = re.compile(r"(?:output|return|use|is|do|has|with|needs?)_")
-"""What a parameter's name begins with that says yes or no: `output_attentions`."""
+_NO_TENSOR = re.compile(
+    r"(?:output|return|use|is|do|has|with|needs?)_|.*_(?:type|name|mode|key|idx)$"
+)
+"""Names of parameters that say yes or no, or which: `output_attentions`, `layer_type`."""
 
 
 @plain
@@ -244,7 +246,7 @@ def _argument_of_nobody(parameter: ast.arg, is_module: bool, function: str) -> V
         return (DeviceIs("unknown"),)
     if parameter.arg.endswith(("loader", "dataloader")):
         return items_of((Tensor("cpu"),), is_data=True)
-    if is_module and function == "forward" and not (annotation or _FLAG.match(parameter.arg)):
+    if is_module and function == "forward" and not (annotation or _NO_TENSOR.match(parameter.arg)):
         return (Tensor("unknown", False),)
     return UNKNOWN
 
