@@ -165,9 +165,10 @@ def test_of_a_class_of_another_file_is_known_whatever_its_statements_bind(tmp_pa
 
         class Agent:
             device = torch.device("cuda")
+            count: int = 4
+            size = count * 2
             if True:
-                size = 4
-            half = size // 2
+                half = size // 2
 
             @property
             def state(self):
@@ -193,6 +194,29 @@ def test_of_a_class_of_another_file_is_known_whatever_its_statements_bind(tmp_pa
         """
     found = warnings(tmp_path, {"base.py": base, "agent.py": agent})
     assert found == ["agent.py:7 item-in-loop", "agent.py:8 item-in-loop"]
+
+
+def test_of_a_class_of_another_file_what_its_statements_read_of_each_other_is_known(
+    tmp_path: Path,
+) -> None:
+    base = """\
+        import torch
+
+        class Agent:
+            where: str = "cpu"
+            device = torch.device(where)
+        """
+    agent = """\
+        import torch
+        from base import Agent
+
+        for step in range(1000):
+            torch.zeros(4, device=Agent.device).sum().item()
+        """
+    assert warnings(tmp_path, {"base.py": base, "agent.py": agent}) == []
+    on_gpu = base.replace("cpu", "cuda")
+    found = warnings(tmp_path, {"base.py": on_gpu, "agent.py": agent})
+    assert found == ["agent.py:5 item-in-loop"]
 
 
 @pytest.mark.timeout(30)

@@ -65,15 +65,15 @@ def class_parts(body: Iterable[Part]) -> ClassParts:
         for statement in statements
     ]
     names = {name for name, _, _ in bound if name}
-    at_once: set[str | None] = {None}
+    at_once: set[str] = set()
     for name, statement, _ in bound:
         others = names.intersection(_spoken_of(statement)) - {name}
         if others:
-            at_once.update(others, (name,))
+            at_once |= others | {name or ""}
     for name, statement, block in bound:
-        if name not in at_once:
-            parts.later.setdefault(name or "", []).append(Part(block, (statement,)))
-        elif not isinstance(statement, (ast.Expr, ast.AnnAssign)) or _does_something(statement):
+        if name and name not in at_once:
+            parts.later.setdefault(name, []).append(Part(block, (statement,)))
+        elif not _does_nothing(statement):
             parts.others.append(Part(block, (statement,)))
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             parts.fields.append(statement.target.id)
@@ -93,10 +93,11 @@ def _bound_by(statement: ast.stmt) -> str | None:
     return target.id if isinstance(target, ast.Name) else None
 
 
-def _does_something(statement: ast.stmt) -> bool:
-    """Not a docstring, nor a name with nothing but an annotation."""
-    value = statement.value if isinstance(statement, (ast.Expr, ast.AnnAssign)) else statement
-    return not (value is None or isinstance(value, ast.Constant))
+def _does_nothing(statement: ast.stmt) -> bool:
+    """A docstring, or a name with nothing but an annotation."""
+    if isinstance(statement, ast.AnnAssign):
+        return statement.value is None
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _spoken_of(statement: ast.stmt) -> Iterator[str]:

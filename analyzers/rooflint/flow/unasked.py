@@ -43,9 +43,7 @@ if TYPE_CHECKING:
 _STEPS = frozenset(("forward", *STEP_METHODS, *STEP_HOOKS))
 
 
-_NO_TENSOR = re.compile(
-    r"(?:output|return|use|is|do|has|with|needs?)_|.*_(?:type|name|mode|key|idx)$"
-)
+_NO_TENSOR = re.compile(r"(?:output|return|use|is|do|has|with|needs?)_|.*_(?:type|name|mode)$")
 """Names of parameters that say yes or no, or which: `output_attentions`, `layer_type`."""
 
 
@@ -185,7 +183,7 @@ def _run_unasked(it: Interpreter, function: Function) -> None:
         if default is None or name in ("device", "batch"):
             values[name] = _argument_of_nobody(parameter, is_module, function.name)
         elif default == NONE:
-            # It may be given as well.
+            # It may be given as well; what that is, nothing but an annotation tells.
             given = _argument_of_nobody(parameter, False, function.name)
             values[name] = given if given is UNKNOWN else join(given, default)
     values = {
