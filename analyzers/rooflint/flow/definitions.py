@@ -91,8 +91,10 @@ def _made_later(
 
     def make(name: str) -> None:
         one.attributes[name] = UNKNOWN  # As long as it is asked for on the way to itself.
+        asks = inside.block  # It may be another statement of the class that asks.
         with it.aside():
             _follow_body(it, one, later[name], inside)
+        inside.block = asks
         _give(one, inside, (name, name + ".setter"))
 
     return make
